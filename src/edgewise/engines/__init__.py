@@ -1,0 +1,1 @@
+"""Engines: each draws from the posterior of one chain; all keep the protocol of ``protocol.py``."""

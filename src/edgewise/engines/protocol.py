@@ -1,0 +1,82 @@
+"""What an engine is: one Markov chain over graphs and parameters that can be run, read, saved and resumed.
+
+An engine knows nothing of other chains, files, progress or clocks; ``chains.py`` does all that between
+blocks of iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from edgewise.draws import Draws
+from edgewise.features import Features, Statistics
+from edgewise.priors import ResolvedPrior
+
+STARTS = ("default", "empty", "random", "full")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything an engine is told: the candidates, what the data say of them, and the prior."""
+
+    features: Features
+    statistics: Statistics
+    prior: ResolvedPrior
+
+
+class Engine(Protocol):
+    """One chain.
+
+    The first `warm_up` iterations adapt and are never kept; afterwards nothing adapts. `advance` must not
+    be asked to cross the end of warm-up in one call. Equal problem, settings, seed and start give equal
+    draws however the iterations are divided into calls, and whether or not the chain was saved and
+    restored in between.
+    """
+
+    name: ClassVar[str]
+    iteration: int
+    warm_up: int
+    thin: int
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Mapping[str, Any] | None = None,
+        seed: np.random.SeedSequence | None = None,
+        start: str = "default",
+    ) -> None: ...
+
+    def advance(self, iterations: int, thin: int = 1) -> Draws:
+        """Run; return the draws kept: every `thin`-th iteration counted from the end of warm-up."""
+        ...
+
+    def edge_sums(self) -> dict[str, np.ndarray]:
+        """Per-candidate totals since warm-up, float64 (M,).
+
+        ``tries``: times the candidate's indicator was decided; ``inclusion``: sum over the tries of the
+        probability that it was active afterwards (Rao-Blackwell); ``births`` and ``deaths``: accepted ones.
+        """
+        ...
+
+    def counters(self) -> dict[str, float]:
+        """Running totals and rates of the chain since warm-up, for progress and diagnostics."""
+        ...
+
+    def active(self) -> int:
+        """Number of active candidates now."""
+        ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The whole chain as plain arrays; :meth:`restore` continues from it bit for bit."""
+        ...
+
+    @classmethod
+    def restore(
+        cls, problem: Problem, settings: Mapping[str, Any] | None, state: Mapping[str, np.ndarray]
+    ) -> Engine:
+        """Rebuild a chain from :meth:`state`."""
+        ...

@@ -1,0 +1,264 @@
+"""Candidate cliques: which products of variables may enter the model, and their sums over the data.
+
+The feature of a clique is the product of its 0/1 variables (eq. 1). Every variable has a bias; the
+*candidates* are the cliques of two or more variables. All pairs, the default, are indexed by a formula;
+other sets are kept as one small integer array.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgewise.errors import DataError
+
+if TYPE_CHECKING:
+    from edgewise.data import BinaryData
+
+Clique = Sequence[int | str]
+FeatureArgument = int | Iterable[Clique] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The candidate cliques over `n_variables` variables.
+
+    Use :meth:`pairs`, :meth:`up_to` or :meth:`listed` rather than the constructor. Candidates are ordered
+    by size and lexicographically within a size, so that all pairs come in the order of
+    ``numpy.triu_indices(p, 1)``; `listed` sorts in the same way.
+    """
+
+    n_variables: int
+    table: np.ndarray | None = None
+
+    @classmethod
+    def pairs(cls, n_variables: int) -> Features:
+        """All pairs of variables."""
+        return cls(n_variables)
+
+    @classmethod
+    def up_to(cls, n_variables: int, order: int) -> Features:
+        """All cliques of two up to `order` variables."""
+        if not 2 <= order <= n_variables:
+            raise DataError(
+                f"The order of the features must be between 2 and the number of variables "
+                f"({n_variables}), not {order}."
+            )
+        if order == 2:
+            return cls(n_variables)
+        count = sum(math.comb(n_variables, size) for size in range(2, order + 1))
+        if count > 50_000_000:
+            raise DataError(
+                f"All cliques of up to {order} among {n_variables} variables are {count:,} candidates; "
+                "list the cliques you are interested in, or lower the order."
+            )
+        table = np.full((count, order), -1, np.int32)
+        start = 0
+        for size in range(2, order + 1):
+            block = math.comb(n_variables, size)
+            flat = itertools.chain.from_iterable(itertools.combinations(range(n_variables), size))
+            members = np.fromiter(flat, np.int32, block * size)
+            table[start : start + block, :size] = members.reshape(block, size)
+            start += block
+        return cls(n_variables, table)
+
+    @classmethod
+    def listed(
+        cls, n_variables: int, cliques: Iterable[Clique], names: Sequence[str] | None = None
+    ) -> Features:
+        """An explicit list of cliques, each by indices or names."""
+        resolved = [_resolve_clique(clique, n_variables, names) for clique in cliques]
+        seen: set[tuple[int, ...]] = set()
+        for clique in resolved:
+            if clique in seen:
+                raise DataError(f"The clique {_label(clique, names)} is listed twice; list it once.")
+            seen.add(clique)
+        if not resolved:
+            raise DataError("The list of cliques is empty; give at least one clique of two variables.")
+        resolved.sort(key=lambda clique: (len(clique), clique))
+        table = np.full((len(resolved), max(map(len, resolved))), -1, np.int32)
+        for row, clique in enumerate(resolved):
+            table[row, : len(clique)] = clique
+        return cls(n_variables, table)
+
+    @property
+    def n_cliques(self) -> int:
+        """Number M of candidates."""
+        if self.table is None:
+            return self.n_variables * (self.n_variables - 1) // 2
+        return len(self.table)
+
+    @property
+    def max_order(self) -> int:
+        """Size of the largest candidate."""
+        return 2 if self.table is None else self.table.shape[1]
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether the candidates are exactly all pairs."""
+        return self.table is None
+
+    @property
+    def pairs_only(self) -> bool:
+        """Whether every candidate is a pair."""
+        return self.max_order == 2
+
+    @cached_property
+    def members(self) -> np.ndarray:
+        """Variables of every candidate: int32 (M, max_order), ascending, padded with -1."""
+        if self.table is not None:
+            return self.table
+        rows, columns = np.triu_indices(self.n_variables, 1)
+        return np.stack([rows, columns], axis=1).astype(np.int32)
+
+    def clique(self, index: int) -> tuple[int, ...]:
+        """Variables of one candidate."""
+        if not 0 <= index < self.n_cliques:
+            raise IndexError(f"there is no candidate {index}; there are {self.n_cliques}")
+        if self.table is not None:
+            return tuple(int(i) for i in self.table[index] if i >= 0)
+        p = self.n_variables
+        i = int(p - 2 - math.floor((math.isqrt(4 * p * (p - 1) - 8 * index - 7) - 1) / 2))
+        j = index + i + 1 - (p * (p - 1) - (p - i) * (p - i - 1)) // 2
+        return i, j
+
+    def index(self, clique: Clique, names: Sequence[str] | None = None) -> int:
+        """Index of a candidate given by variable indices or names, in any order."""
+        members = _resolve_clique(clique, self.n_variables, names)
+        if self.table is None:
+            if len(members) != 2:
+                raise DataError(
+                    f"The clique {_label(members, names)} is not a candidate: the candidates are all pairs. "
+                    "Ask for larger cliques with features=3 or a list."
+                )
+            i, j = members
+            return i * self.n_variables - i * (i + 1) // 2 + j - i - 1
+        try:
+            return self._positions[members]
+        except KeyError:
+            raise DataError(
+                f"The clique {_label(members, names)} is not among the {self.n_cliques} candidates."
+            ) from None
+
+    @cached_property
+    def _positions(self) -> dict[tuple[int, ...], int]:
+        assert self.table is not None
+        return {tuple(i for i in row if i >= 0): k for k, row in enumerate(self.table.tolist())}
+
+    def label(self, index: int, names: Sequence[str] | None = None) -> str:
+        """Readable name of a candidate, for instance ``sleep -- mood``."""
+        return _label(self.clique(index), names)
+
+
+def resolve_features(
+    argument: FeatureArgument | Features, n_variables: int, names: Sequence[str] | None = None
+) -> Features:
+    """Turn the user's `features` argument into :class:`Features`.
+
+    None means all pairs, an integer all cliques up to that size, and a list the cliques in it.
+    """
+    if isinstance(argument, Features):
+        if argument.n_variables != n_variables:
+            raise DataError(
+                f"The features are made for {argument.n_variables} variables and the data have {n_variables}."
+            )
+        return argument
+    if argument is None:
+        return Features.pairs(n_variables)
+    if isinstance(argument, bool) or isinstance(argument, str):
+        raise DataError(
+            f"features must be None, a clique size such as 3, or a list of cliques; not {argument!r}."
+        )
+    if isinstance(argument, int | np.integer):
+        return Features.up_to(n_variables, int(argument))
+    return Features.listed(n_variables, argument, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Sufficient statistics: all that the likelihood knows of the data.
+
+    Attributes
+    ----------
+    n_rows : float
+        Number of rows N, or the sum of the row weights.
+    singles : float64 array (p,)
+        Sum of every variable.
+    cliques : float64 array (M,)
+        Sum of every candidate's feature.
+    """
+
+    n_rows: float
+    singles: np.ndarray
+    cliques: np.ndarray
+
+    @classmethod
+    def none(cls, features: Features) -> Statistics:
+        """The statistics of no data at all: the posterior is then the prior."""
+        return cls(0.0, np.zeros(features.n_variables), np.zeros(features.n_cliques))
+
+
+def sufficient_statistics(data: BinaryData, features: Features) -> Statistics:
+    """Sum every feature over the rows, in blocks of rows by BLAS (pairs) and of columns (larger cliques)."""
+    p = data.n_variables
+    pair_sums = np.zeros((p, p))
+    larger = np.zeros(features.n_cliques) if not features.pairs_only else None
+    members = features.members if larger is not None else None
+    block = max(1, min(65_536, 16_000_000 // max(p, 1)))
+    for start in range(0, data.n_rows, block):
+        rows = data.values(start, start + block).astype(np.float32)
+        weights = None if data.weights is None else data.weights[start : start + len(rows)]
+        if weights is None:
+            pair_sums += rows.T @ rows
+        else:
+            exact = rows.astype(np.float64)
+            pair_sums += (exact * weights[:, None]).T @ exact
+        if larger is not None and members is not None:
+            for index in np.flatnonzero(members[:, 2] >= 0) if members.shape[1] > 2 else ():
+                clique = members[index][members[index] >= 0]
+                product = rows[:, clique].all(axis=1)
+                larger[index] += product.sum() if weights is None else weights[product].sum()
+    singles = np.diag(pair_sums).copy()
+    if features.all_pairs:
+        upper = np.triu_indices(p, 1)
+        return Statistics(data.total, singles, pair_sums[upper])
+    table = features.members
+    pair_rows = (table[:, 2] < 0) if table.shape[1] > 2 else np.ones(len(table), bool)
+    sums = larger if larger is not None else np.zeros(len(table))
+    sums[pair_rows] = pair_sums[table[pair_rows, 0], table[pair_rows, 1]]
+    return Statistics(data.total, singles, sums)
+
+
+def _resolve_clique(clique: Clique, n_variables: int, names: Sequence[str] | None) -> tuple[int, ...]:
+    if isinstance(clique, str) or not isinstance(clique, Sequence | np.ndarray):
+        raise DataError(f"A clique is a list of two or more variables, not {clique!r}.")
+    members = []
+    for variable in clique:
+        if isinstance(variable, str):
+            if names is None or variable not in names:
+                known = "" if names is None else " The variables are: " + ", ".join(map(str, names[:10]))
+                raise DataError(f"There is no variable named {variable!r}.{known}")
+            members.append(list(names).index(variable))
+        elif isinstance(variable, int | np.integer) and not isinstance(variable, bool):
+            if not 0 <= variable < n_variables:
+                raise DataError(
+                    f"There is no variable {variable}; the {n_variables} variables are numbered from 0."
+                )
+            members.append(int(variable))
+        else:
+            raise DataError(f"A variable is given by its name or number, not {variable!r}.")
+    if len(set(members)) != len(members) or len(members) < 2:
+        raise DataError(
+            f"The clique {_label(tuple(members), names)} must have two or more different variables."
+        )
+    return tuple(sorted(members))
+
+
+def _label(clique: Sequence[int], names: Sequence[str] | None) -> str:
+    return " -- ".join(str(names[i]) if names is not None else str(i) for i in clique)

@@ -1,0 +1,270 @@
+"""Priors of eq. 3: which cliques are active (inclusion), how strong they are (slab), and the biases.
+
+The defaults are the paper's: a = b = c = d = 5 and sigma_b = 10. Cliques can also be given an inclusion
+probability of their own, or be forced in or out; these do not inform p0, but a forced or separately
+weighted clique that is active still informs sigma0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edgewise.errors import DataError
+from edgewise.features import Clique, Features
+
+COMMON, SEPARATE, FORCED, FORBIDDEN = 0, 1, 2, 3
+
+
+def _positive(value: float, what: str) -> None:
+    if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
+        raise DataError(f"{what} must be a positive number, not {value!r}.")
+
+
+@dataclass(frozen=True)
+class BetaInclusion:
+    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data."""
+
+    a: float = 5.0
+    b: float = 5.0
+
+    def __post_init__(self) -> None:
+        _positive(self.a, "BetaInclusion's a")
+        _positive(self.b, "BetaInclusion's b")
+
+
+@dataclass(frozen=True)
+class FixedInclusion:
+    """Every clique is active with the same fixed prior probability p0."""
+
+    p0: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p0 < 1:
+            raise DataError(f"FixedInclusion's p0 must lie strictly between 0 and 1, not {self.p0!r}.")
+
+
+@dataclass(frozen=True)
+class GammaSlab:
+    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques."""
+
+    shape: float = 5.0
+    rate: float = 5.0
+
+    def __post_init__(self) -> None:
+        _positive(self.shape, "GammaSlab's shape")
+        _positive(self.rate, "GammaSlab's rate")
+
+
+@dataclass(frozen=True)
+class FixedSlab:
+    """Active parameters are N(0, sigma0^2) with a fixed sigma0."""
+
+    sigma0: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive(self.sigma0, "FixedSlab's sigma0")
+
+
+@dataclass(frozen=True)
+class NormalBias:
+    """Biases are N(0, sd^2)."""
+
+    sd: float = 10.0
+
+    def __post_init__(self) -> None:
+        _positive(self.sd, "NormalBias's sd")
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedPrior:
+    """A prior laid out over the candidate cliques of one problem, as the engines read it.
+
+    Attributes
+    ----------
+    beta_a, beta_b : float
+        Beta prior of p0 (both NaN when p0 is fixed).
+    p0 : float
+        Fixed p0, or the prior mean when it is learned.
+    gamma_shape, gamma_rate : float
+        Gamma prior of sigma0^-2 (both NaN when sigma0 is fixed).
+    sigma0 : float
+        Fixed sigma0, or the square root of rate / shape when it is learned.
+    bias_sd : float
+        Standard deviation of the biases.
+    status : int8 array (M,)
+        COMMON (shares p0), SEPARATE (probability of its own), FORCED or FORBIDDEN.
+    log_odds : float64 array (M,)
+        Prior log odds of SEPARATE cliques; zero elsewhere.
+    """
+
+    beta_a: float
+    beta_b: float
+    p0: float
+    gamma_shape: float
+    gamma_rate: float
+    sigma0: float
+    bias_sd: float
+    status: np.ndarray
+    log_odds: np.ndarray
+
+    @property
+    def fixed_p0(self) -> bool:
+        """Whether p0 is given rather than learned."""
+        return math.isnan(self.beta_a)
+
+    @property
+    def fixed_sigma0(self) -> bool:
+        """Whether sigma0 is given rather than learned."""
+        return math.isnan(self.gamma_shape)
+
+    def prior_odds(self) -> np.ndarray:
+        """Marginal prior odds of inclusion of every clique (inf where forced, 0 where forbidden)."""
+        common = self.p0 / (1 - self.p0) if self.fixed_p0 else self.beta_a / self.beta_b
+        odds = np.full(len(self.status), common)
+        odds[self.status == SEPARATE] = np.exp(self.log_odds[self.status == SEPARATE])
+        odds[self.status == FORCED] = np.inf
+        odds[self.status == FORBIDDEN] = 0.0
+        return odds
+
+
+EdgeProbabilities = np.ndarray | Mapping[Clique, float]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The whole prior.
+
+    Parameters
+    ----------
+    inclusion : BetaInclusion or FixedInclusion
+        Prior of the inclusion probability p0.
+    slab : GammaSlab or FixedSlab
+        Prior of the strength sigma0 of active parameters.
+    bias : NormalBias
+        Prior of the biases.
+    edge_probability : mapping or (p, p) array, optional
+        Inclusion probabilities of single cliques, for instance ``{("a", "b"): 0.9}``; in an array NaN
+        means "as all others". Zero forbids a clique and one forces it.
+    forced, forbidden : sequence of cliques
+        Cliques that are always or never active, by names or indices.
+    """
+
+    inclusion: BetaInclusion | FixedInclusion = field(default_factory=BetaInclusion)
+    slab: GammaSlab | FixedSlab = field(default_factory=GammaSlab)
+    bias: NormalBias = field(default_factory=NormalBias)
+    edge_probability: EdgeProbabilities | None = None
+    forced: Sequence[Clique] = ()
+    forbidden: Sequence[Clique] = ()
+
+    def resolve(self, features: Features, names: Sequence[str] | None = None) -> ResolvedPrior:
+        """Lay the prior out over the cliques of `features`."""
+        status = np.full(features.n_cliques, COMMON, np.int8)
+        log_odds = np.zeros(features.n_cliques)
+        for index, probability in self._single_probabilities(features, names):
+            if not 0 <= probability <= 1:
+                raise DataError(
+                    f"The prior probability of clique {features.label(index, names)} is {probability!r}; "
+                    "give a number between 0 and 1."
+                )
+            if probability == 0:
+                status[index] = FORBIDDEN
+            elif probability == 1:
+                status[index] = FORCED
+            else:
+                status[index] = SEPARATE
+                log_odds[index] = math.log(probability) - math.log1p(-probability)
+        for cliques, value in ((self.forced, FORCED), (self.forbidden, FORBIDDEN)):
+            for clique in cliques:
+                index = features.index(clique, names)
+                if status[index] not in (COMMON, value):
+                    raise DataError(
+                        f"The prior says two different things about clique {features.label(index, names)}; "
+                        "keep one of forced, forbidden and edge_probability."
+                    )
+                status[index] = value
+        return ResolvedPrior(
+            beta_a=self.inclusion.a if isinstance(self.inclusion, BetaInclusion) else math.nan,
+            beta_b=self.inclusion.b if isinstance(self.inclusion, BetaInclusion) else math.nan,
+            p0=self.inclusion.a / (self.inclusion.a + self.inclusion.b)
+            if isinstance(self.inclusion, BetaInclusion)
+            else self.inclusion.p0,
+            gamma_shape=self.slab.shape if isinstance(self.slab, GammaSlab) else math.nan,
+            gamma_rate=self.slab.rate if isinstance(self.slab, GammaSlab) else math.nan,
+            sigma0=math.sqrt(self.slab.rate / self.slab.shape)
+            if isinstance(self.slab, GammaSlab)
+            else self.slab.sigma0,
+            bias_sd=self.bias.sd,
+            status=status,
+            log_odds=log_odds,
+        )
+
+    def _single_probabilities(
+        self, features: Features, names: Sequence[str] | None
+    ) -> list[tuple[int, float]]:
+        given = self.edge_probability
+        if given is None:
+            return []
+        if isinstance(given, Mapping):
+            return [(features.index(clique, names), float(value)) for clique, value in given.items()]
+        matrix = np.asarray(given, float)
+        p = features.n_variables
+        if matrix.shape != (p, p) or not np.array_equal(matrix, matrix.T, equal_nan=True):
+            raise DataError(
+                f"edge_probability must be a symmetric {p} x {p} matrix (NaN = as all others) or a mapping "
+                f"from cliques to probabilities; this one has shape {matrix.shape}."
+            )
+        rows, columns = np.triu_indices(p, 1)
+        found = np.flatnonzero(~np.isnan(matrix[rows, columns]))
+        return [
+            (features.index((int(rows[k]), int(columns[k]))), float(matrix[rows[k], columns[k]]))
+            for k in found
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for files and reports; :meth:`from_dict` reads them back."""
+        given = self.edge_probability
+        return {
+            "inclusion": {"kind": type(self.inclusion).__name__, **asdict(self.inclusion)},
+            "slab": {"kind": type(self.slab).__name__, **asdict(self.slab)},
+            "bias": {"kind": type(self.bias).__name__, **asdict(self.bias)},
+            "edge_probability": None
+            if given is None
+            else [[list(clique), float(value)] for clique, value in given.items()]
+            if isinstance(given, Mapping)
+            else [[None if np.isnan(v) else float(v) for v in row] for row in np.asarray(given, float)],
+            "edge_probability_kind": None
+            if given is None
+            else ("mapping" if isinstance(given, Mapping) else "matrix"),
+            "forced": [list(clique) for clique in self.forced],
+            "forbidden": [list(clique) for clique in self.forbidden],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Prior:
+        """Rebuild a prior from :meth:`to_dict`."""
+        kinds = {
+            c.__name__: c for c in (BetaInclusion, FixedInclusion, GammaSlab, FixedSlab, NormalBias)
+        }
+
+        def part(name: str) -> Any:
+            fields = dict(values[name])
+            return kinds[fields.pop("kind")](**fields)
+
+        given = values.get("edge_probability")
+        if given is not None and values.get("edge_probability_kind") == "mapping":
+            given = {tuple(clique): value for clique, value in given}
+        elif given is not None:
+            given = np.array([[np.nan if v is None else v for v in row] for row in given], float)
+        return cls(
+            inclusion=part("inclusion"),
+            slab=part("slab"),
+            bias=part("bias"),
+            edge_probability=given,
+            forced=tuple(tuple(clique) for clique in values.get("forced", ())),
+            forbidden=tuple(tuple(clique) for clique in values.get("forbidden", ())),
+        )
