@@ -1,0 +1,85 @@
+"""Collecting everything that is wrong with a table and saying it once, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgewise.errors import DataError
+
+SHOWN = 5
+
+SHAPE, NAMES, LEVELS, WEIGHTS, MISSING, CONSTANT = range(6)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: how bad (a small number is worse), in words, and which columns."""
+
+    severity: int
+    text: str
+    columns: tuple[str, ...] = ()
+
+
+class TableError(DataError):
+    """A table that cannot be used as it is.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Everything that is wrong, worst first; the message has all of it.
+    remedy : mapping
+        Arguments of :func:`edgewise.data.read_data` that make the table usable, for instance
+        ``{"drop_columns": ["id"], "missing": "drop"}``; empty when no arguments would.
+    rows_left, columns_left : int
+        What the remedy would leave.
+    """
+
+    def __init__(
+        self,
+        origin: str,
+        problems: Sequence[Problem],
+        remedy: Mapping[str, Any] | None = None,
+        rows_left: int = 0,
+        columns_left: int = 0,
+    ) -> None:
+        self.origin = origin
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.severity))
+        self.remedy = dict(remedy or {})
+        self.rows_left = rows_left
+        self.columns_left = columns_left
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        if len(self.problems) == 1:
+            text = f"{_sentence(self.origin)}: {self.problems[0].text}"
+        else:
+            lines = [f"{_sentence(self.origin)} has {len(self.problems)} problems, worst first:"]
+            lines += [f"  {k}. {problem.text}" for k, problem in enumerate(self.problems, 1)]
+            text = "\n".join(lines)
+        if self.remedy:
+            arguments = ", ".join(f"{name}={value!r}" for name, value in self.remedy.items())
+            text += (
+                f"\nThe way out in one step: {arguments} "
+                f"(leaves {self.rows_left:,} rows and {self.columns_left:,} columns)."
+            )
+        return text
+
+
+def listing(items: Sequence[Any], shown: int = SHOWN) -> str:
+    """First few of many things, for instance ``a, b, c and 14 more``."""
+    words = [str(item) for item in items[:shown]]
+    rest = len(items) - len(words)
+    if rest > 0:
+        return ", ".join(words) + f" and {rest:,} more"
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for instance ``1 row`` or ``1,200 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] if text.startswith("the ") else text
