@@ -49,13 +49,13 @@ def fake_posterior(
 ) -> Posterior:
     """A posterior whose indicators are two-state Markov chains around random inclusion probabilities.
 
-    About one candidate in eight is surely there, one in six is uncertain and the rest is nearly or surely
-    absent. `persistence` is the autocorrelation of the indicators; `other` goes to :class:`Posterior`.
+    Up to p = 12 about one candidate in eight is surely there, one in six is uncertain and the rest is nearly
+    or surely absent; with more variables the expected number of neighbours stays the same. `persistence` is the autocorrelation of the indicators; `other` goes to :class:`Posterior`.
     """
     rng = np.random.default_rng(seed)
     features = Features.pairs(p) if order == 2 else Features.up_to(p, order)
     count = features.n_cliques
-    kind = rng.random(count)
+    kind = rng.random(count) * max(1, p / 12)
     inclusion = np.where(kind < 0.12, 1.0, np.where(kind < 0.3, rng.uniform(0.05, 0.95, count), 0.0))
     inclusion = np.where((kind >= 0.3) & (kind < 0.5), rng.uniform(0, 0.02, count), inclusion)
     centre = rng.normal(0, 1.2, count)

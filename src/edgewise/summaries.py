@@ -9,13 +9,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from edgewise import convergence
 from edgewise.draws import Draws
+from edgewise.errors import DataError
 
 _CELLS_AT_ONCE = 4_000_000
+# Probabilities closer than this to 0 or 1 drown in the rounding of the sums they come from.
+ROUNDING = 1e-12
+
+
+class Density(NamedTuple):
+    """Share of active candidates: its mean and standard deviation over the draws."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class ReweightedInclusion:
+    """Inclusion under another p0: by candidate (M,), by pair (p, p), and the draws that carry the weight."""
+
+    p0: float
+    inclusion_probability: np.ndarray
+    inclusion: np.ndarray
+    effective_draws: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +101,7 @@ class CliqueDraws:
         return np.repeat(np.arange(self.n_cliques), self.counts)
 
     def dense(self, cliques: np.ndarray, indicator: bool = False) -> np.ndarray:
-        """Parameters (or 0/1 indicators) of some cliques: float64 (cliques, chains, draws), zero if absent."""
+        """Parameters (or 0/1 indicators) of some cliques: (cliques, chains, draws), zero where absent."""
         result = np.zeros((len(cliques), self.total))
         for row, clique in enumerate(cliques):
             part = slice(self.pointer[clique], self.pointer[clique + 1])
@@ -184,6 +205,16 @@ def quantities_of_order(
     return median, low, high
 
 
+def statistic(table: CliqueDraws, name: str, given_inclusion: bool, probability: float) -> np.ndarray:
+    """Mean, sd, median, hdi_low or hdi_high of every parameter: (M,)."""
+    if name in ("mean", "sd"):
+        return moments(table, given_inclusion)[name == "sd"]
+    others = ("median", "hdi_low", "hdi_high")
+    if name not in others:
+        raise DataError(f"There is no statistic {name!r}; choose one of mean, sd, {', '.join(others)}.")
+    return quantities_of_order(table, probability, given_inclusion)[others.index(name)]
+
+
 @dataclass(frozen=True, eq=False)
 class IndicatorQuality:
     """How well the chains have explored each indicator; arrays (M,).
@@ -243,7 +274,7 @@ def _typical_ess(ess: np.ndarray, table: CliqueDraws, moving: np.ndarray | None)
 
 
 def log10_bayes_factors(
-    inclusion: np.ndarray, prior_odds: np.ndarray, resolution: np.ndarray
+    inclusion: np.ndarray, prior_odds: np.ndarray, effective: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log10 Bayes factors of presence against absence, and where they are only bounds.
 
@@ -251,7 +282,7 @@ def log10_bayes_factors(
     ----------
     inclusion : posterior inclusion probabilities (M,)
     prior_odds : prior odds of inclusion (M,), infinite where forced and zero where forbidden
-    resolution : smallest distance from 0 or 1 that the draws can tell from nothing (M,)
+    effective : effective number of draws behind each probability (M,)
 
     Returns
     -------
@@ -260,16 +291,41 @@ def log10_bayes_factors(
     bound : array of str (M,)
         ``">"`` or ``"<"`` where the factor is beyond the number given, ``"prior"`` where the prior decides.
     """
-    probability = np.clip(inclusion, resolution, 1 - resolution)
-    bound = np.where(inclusion < resolution, "<", np.where(inclusion > 1 - resolution, ">", "")).astype(
-        object
-    )
+    certain = np.minimum(inclusion, 1 - inclusion) < ROUNDING
+    # n effective draws without a single flip cannot tell posterior odds beyond about n to one.
+    least = np.where(certain, 1 / (effective + 1), 0.0)
+    probability = np.clip(inclusion, least, 1 - least)
+    bound = np.where(certain, np.where(inclusion < 0.5, "<", ">"), "").astype(object)
     decided = ~((prior_odds > 0) & np.isfinite(prior_odds))
     with np.errstate(divide="ignore", invalid="ignore"):
         result = np.log10(probability) - np.log10(1 - probability) - np.log10(prior_odds)
     result[decided] = 0.0
     bound[decided] = "prior"
     return result, bound
+
+
+def reweighted_frequency(
+    table: CliqueDraws, common: np.ndarray, p0: float, beta: tuple[float, float] | None, old_p0: float
+) -> tuple[np.ndarray, float]:
+    """Inclusion frequencies under a fixed `p0` from draws made under another prior, and their weight ESS.
+
+    The two posteriors differ by the prior of the graph alone, and that depends on the graph through the
+    number of active common cliques E (of `common`, a mask): the weight of a draw is the ratio of
+    p0^E (1 - p0)^(M - E) to the same with `old_p0`, or with p0 integrated over its Beta prior.
+    """
+    from scipy.special import betaln
+
+    size = int(common.sum())
+    active = np.bincount(table.position[common[table.owner]], minlength=table.total)
+    log_weight = active * np.log(p0) + (size - active) * np.log1p(-p0)
+    if beta is None:
+        log_weight -= active * np.log(old_p0) + (size - active) * np.log1p(-old_p0)
+    else:
+        log_weight -= betaln(beta[0] + active, beta[1] + size - active)
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    frequency = np.bincount(table.owner, weight[table.position], minlength=table.n_cliques)
+    return np.clip(frequency, 0, 1), float(1 / (weight**2).sum())
 
 
 EVIDENCE = ("strong absence", "absence", "inconclusive", "presence", "strong presence")
