@@ -1,7 +1,18 @@
-"""Models with a known truth and real binary data that are always at hand."""
+"""Models with a known truth, and real binary data: handwritten digits and the MNIST patch."""
 
 from __future__ import annotations
 
+from edgewise.datasets.digits import DIGITS_SHAPE, digits
+from edgewise.datasets.mnist import PATCH_SHAPE, mnist_patch, mnist_source
 from edgewise.datasets.simulated import block_model, lattice_model, random_model
 
-__all__ = ["block_model", "lattice_model", "random_model"]
+__all__ = [
+    "DIGITS_SHAPE",
+    "PATCH_SHAPE",
+    "block_model",
+    "digits",
+    "lattice_model",
+    "mnist_patch",
+    "mnist_source",
+    "random_model",
+]
