@@ -1,0 +1,1 @@
+"""Timings printed by hand-run modules; nothing here is a test."""
