@@ -13,8 +13,8 @@ Rules, in short
 """
 
 from edgewise.data.problems import TableError as TableError
-from edgewise.data.read import encode_rows as encode_rows
 from edgewise.data.read import read_data as read_data
+from edgewise.data.rows import encode_rows as encode_rows
 from edgewise.data.table import BinaryData as BinaryData
 
 __all__ = ["BinaryData", "TableError", "encode_rows", "read_data"]

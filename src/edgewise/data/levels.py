@@ -28,9 +28,9 @@ OPPOSITES = {
 # What a blank cell looks like in text: the markers pandas knows, the "?" of many repositories and
 # the "." of SAS and Stata.
 BLANKS = frozenset(
-    " |#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null|"
-    "?|.".split("|")
-) - {" "} | {""}
+    ("", "?", ".", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan")
+    + ("NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN")
+)
 MANY = 100
 
 
@@ -51,7 +51,7 @@ class Encoded:
     """A column as bits.
 
     `levels` is None when the column cannot be used, with `problem` saying why; `missing` is None when no
-    cell is blank. `seen` tells which of the two levels occur.
+    cell is blank. Blank cells have the bit 0.
     """
 
     bits: np.ndarray
@@ -68,7 +68,7 @@ def factorise(values: Any) -> Factor:
     import pandas as pd
 
     codes, labels = pd.factorize(values, use_na_sentinel=True)
-    return Factor(codes, [_scalar(label) for label in labels])
+    return Factor(codes, [plain_label(label) for label in labels])
 
 
 def encode(values: np.ndarray | Factor, name: str, where: Where) -> Encoded:
@@ -86,12 +86,8 @@ def encode(values: np.ndarray | Factor, name: str, where: Where) -> Encoded:
     if isinstance(values, Factor):
         return _encode_factor(values, name, where)
     if values.dtype.kind == "b":
-        return Encoded(values.view(np.uint8), None, _complete(bool(values[0]), values))
+        return Encoded(values.view(np.uint8), None, (False, True))
     return _encode_numbers(values, name, where)
-
-
-def _complete(first: bool, values: np.ndarray) -> tuple[Any, Any]:
-    return (False, True)
 
 
 def _encode_numbers(values: np.ndarray, name: str, where: Where) -> Encoded:
@@ -124,19 +120,20 @@ def _encode_numbers(values: np.ndarray, name: str, where: Where) -> Encoded:
         others &= ~missing
     if others.any():
         levels, counts = np.unique(valid, return_counts=True)
-        labels = [_scalar(level) for level in levels]
+        labels = [plain_label(level) for level in levels]
         factor = Factor(np.searchsorted(levels, values), labels)
         if missing is not None:
             factor.codes[missing] = -1
         return _unusable(values, missing, _third_level(factor, counts, name, where))
     if low == high:
-        levels_pair = complement(_scalar(low))
-        return Encoded(np.full(len(values), levels_pair[1] == _scalar(low), np.uint8), missing, levels_pair)
-    return Encoded(ones.view(np.uint8), missing, (_scalar(low), _scalar(high)))
+        levels_pair = complement(plain_label(low))
+        is_one = levels_pair[1] == plain_label(low)
+        return Encoded((ones & is_one).view(np.uint8), missing, levels_pair)
+    return Encoded(ones.view(np.uint8), missing, (plain_label(low), plain_label(high)))
 
 
 def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
-    labels = [label.strip() if isinstance(label, str) else label for label in factor.labels]
+    labels = [plain_label(label) for label in factor.labels]
     keys: dict[Any, int] = {}
     merged: list[Any] = []
     target = np.empty(len(labels) + 1, np.int64)
@@ -193,8 +190,8 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
         if not isinstance(label, str | bool | int | float | np.generic):
             return Problem(
                 LEVELS,
-                f"column {name!r} holds {type(label).__name__} values such as {str(label)!r} ({where(first(k))}), "
-                f"not two levels; leave it out with drop_columns or recode it as 0 and 1.",
+                f"column {name!r} holds {type(label).__name__} values such as {str(label)!r} "
+                f"({where(first(k))}), not two levels; leave it out with drop_columns=[{name!r}] or recode it.",
                 (name,),
             )
     if not factor.exhausted and len(labels) <= MANY:
@@ -205,9 +202,9 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
                 if other != k:
                     return Problem(
                         LEVELS,
-                        f"column {name!r} spells one level in two ways: {labels[other]!r} ({where(first(other))}) "
-                        f"and {label!r} ({where(first(k))}); write it in one way, for instance "
-                        f"with str.lower() in pandas.",
+                        f"column {name!r} spells one level in two ways: {labels[other]!r} "
+                        f"({where(first(other))}) and {label!r} ({where(first(k))}); write it in one way, "
+                        "for instance with str.lower() in pandas.",
                         (name,),
                     )
     if len(labels) > 2 or factor.exhausted:
@@ -230,7 +227,9 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
         number = f"more than {MANY}" if factor.exhausted else f"{len(labels):,}"
         examples = ", ".join(repr(label) for label in labels[:3])
         kind = (
-            "measurements" if all(isinstance(label, float) for label in labels[:20]) else "an identifier or a text"
+            "measurements"
+            if all(isinstance(label, float) for label in labels[:20])
+            else "an identifier or a text"
         )
         if all(isinstance(label, int | float) for label in labels[:20]):
             hint = "cut it at a threshold, for instance its median, or leave it out"
@@ -262,7 +261,17 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
 
 def _looks_like_code(label: Any) -> bool:
     if isinstance(label, str):
-        return label.casefold() in {"missing", "unknown", "x", "-", "--", "na.", "not available", "#ref!", "#value!"}
+        return label.casefold() in {
+            "missing",
+            "unknown",
+            "x",
+            "-",
+            "--",
+            "na.",
+            "not available",
+            "#ref!",
+            "#value!",
+        }
     return not isinstance(label, bool) and label in (-9, -99, -999, -9999, 9, 99, 999, 9999)
 
 
@@ -327,22 +336,21 @@ def complement(label: Any) -> tuple[Any, Any]:
 
 def _number_of(label: Any) -> Any:
     """The number a text spells, or the label itself."""
-    label = _scalar(label)
+    label = plain_label(label)
     if not isinstance(label, str):
         return label
-    text = label.strip()
-    if not text or text[0] not in "+-.0123456789iI" or "_" in text:
-        return text
+    if not label or label[0] not in "+-.0123456789iI" or "_" in label:
+        return label
     try:
-        return _scalar(float(text))
+        return plain_label(float(label))
     except ValueError:
-        return text
+        return label
 
 
-def _scalar(value: Any) -> Any:
-    """A plain Python value; whole floats become integers so that 1.0 and 1 are one level."""
+def plain_label(value: Any) -> Any:
+    """A plain Python value: whole floats become integers and words lose the spaces around them."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return value
+    return value.strip() if isinstance(value, str) else value

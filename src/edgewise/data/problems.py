@@ -9,6 +9,7 @@ from typing import Any
 from edgewise.errors import DataError
 
 SHOWN = 5
+LISTED = 12
 
 SHAPE, NAMES, LEVELS, WEIGHTS, MISSING, CONSTANT = range(6)
 
@@ -56,12 +57,17 @@ class TableError(DataError):
             text = f"{_sentence(self.origin)}: {self.problems[0].text}"
         else:
             lines = [f"{_sentence(self.origin)} has {len(self.problems)} problems, worst first:"]
-            lines += [f"  {k}. {problem.text}" for k, problem in enumerate(self.problems, 1)]
+            shown = self.problems[:LISTED]
+            lines += [f"  {k}. {problem.text}" for k, problem in enumerate(shown, 1)]
+            rest = self.problems[LISTED:]
+            if rest:
+                columns = [repr(name) for problem in rest for name in problem.columns]
+                lines.append(f"  ... and {len(rest):,} more, in the columns {listing(columns, 20)}.")
             text = "\n".join(lines)
-        if self.remedy:
+        if self.remedy and (len(self.problems) > 1 or len(self.remedy) > 1):
             arguments = ", ".join(f"{name}={value!r}" for name, value in self.remedy.items())
             text += (
-                f"\nThe way out in one step: {arguments} "
+                f"\nTo go on without repairing it: {arguments} "
                 f"(leaves {self.rows_left:,} rows and {self.columns_left:,} columns)."
             )
         return text

@@ -1,19 +1,18 @@
-"""`read_data`: the one door, and `encode_rows` for new rows in the coding of an earlier table."""
+"""`read_data`: the one door between what the user has and what edgewise computes with."""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from edgewise.data.levels import Factor, encode, is_blank, level_key
+from edgewise.data.levels import encode, is_blank
 from edgewise.data.problems import (
     CONSTANT,
     LEVELS,
-    MISSING,
     NAMES,
     SHAPE,
     WEIGHTS,
@@ -22,6 +21,8 @@ from edgewise.data.problems import (
     counted,
     listing,
 )
+from edgewise.data.remedy import blank_problem, columns_to_leave_out, complete_rows
+from edgewise.data.selection import Selection, as_list, select
 from edgewise.data.sources import Table, open_table
 from edgewise.data.table import BinaryData
 from edgewise.errors import DataError, EdgewiseWarning
@@ -32,8 +33,8 @@ def read_data(
     *,
     names: Sequence[str] | None = None,
     sample_weight: Any = None,
-    columns: Sequence[str | int] | None = None,
-    drop_columns: Sequence[str | int] | None = None,
+    columns: Iterable[str | int] | None = None,
+    drop_columns: Iterable[str | int] | None = None,
     group: str | int | None = None,
     missing: str = "error",
     constant: str = "error",
@@ -44,7 +45,7 @@ def read_data(
     ----------
     source : array, list of rows, mapping, DataFrame (pandas, polars), sparse matrix, path or open file
         Files are CSV, TSV (both also gzipped), npz, npy or Parquet. ``measurements.npz:train`` takes one
-        array out of an npz file that has several.
+        array out of an npz file that has several; ``-`` is standard input.
     names : sequence of str, optional
         Names of the columns, replacing those of the source. Unnamed columns are called x0, x1, ...
     sample_weight : array or str, optional
@@ -66,7 +67,7 @@ def read_data(
     Raises
     ------
     DataError
-        With everything that is wrong with the table, worst first.
+        With everything that is wrong with the table, worst first (a :class:`TableError`).
     FileError
         When there is no readable file.
 
@@ -81,322 +82,302 @@ def read_data(
     if isinstance(source, BinaryData):
         if any(argument is not None for argument in (names, sample_weight, columns, drop_columns, group)):
             raise DataError(
-                "The data have been read already; names, sample_weight, columns, drop_columns and group "
-                "must be given when they are read first."
+                "The data have been read already; give names, sample_weight, columns, drop_columns and group "
+                "when reading them."
             )
         return source
-    return _Reading(open_table(source), names, sample_weight, columns, drop_columns, group, missing, constant).run()
+    table = open_table(source)
+    problems: list[Problem] = []
+    if names is not None:
+        _rename(table, names)
+    selection = select(table.names, columns, drop_columns, group, sample_weight, problems)
+    if problems:
+        raise TableError(table.origin, problems)
+    dropped = [str(column) for column in as_list(drop_columns or ())]
+    return _Reading(table, selection, sample_weight, dropped, missing, constant).run()
 
 
 def _check_choice(what: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise DataError(f"{what} must be one of {', '.join(map(repr, choices))}; not {value!r}.")
 
 
+def _rename(table: Table, names: Sequence[str]) -> None:
+    given = [str(name) for name in as_list(names)]
+    if len(given) != len(table.names):
+        count = counted(len(table.names), "column")
+        text = f"it has {count} and names has {len(given)}; give one name per column."
+        raise TableError(table.origin, [Problem(NAMES, text)])
+    table.names = given
+
+
 class _Reading:
-    """One pass through the door; each step fills in what the next one needs."""
+    """One pass through the body of a table; every column is one row of `packed`, in the order of `names`."""
 
     def __init__(
         self,
         table: Table,
-        names: Sequence[str] | None,
+        selection: Selection,
         sample_weight: Any,
-        columns: Sequence[str | int] | None,
-        drop_columns: Sequence[str | int] | None,
-        group: str | int | None,
+        dropped: list[str],
         missing: str,
         constant: str,
     ) -> None:
         self.table = table
+        self.selection = selection
+        self.sample_weight = sample_weight
+        self.dropped = dropped
         self.missing = missing
         self.constant = constant
-        self.sample_weight = sample_weight
+        self.names = [table.names[column] for column in selection.variables]
         self.problems: list[Problem] = []
         self.notes: list[str] = []
-        self._rename(names)
-        self._select(columns, drop_columns, group)
 
     def run(self) -> BinaryData:
         """Read, check and pack."""
-        raw = [index for index in (self.group, self.weight_column) if index is not None]
-        self.table.load(self.chosen, raw)
-        n_rows = self.table.n_rows
-        if n_rows == 0:
-            self._refuse(Problem(SHAPE, "it has no rows; give at least one observation."))
-        weights = self._weights(n_rows)
+        selection = self.selection
+        aside = [column for column in (selection.group, selection.weight) if column is not None]
+        self.table.load(selection.variables, aside)
+        if self.table.n_rows == 0:
+            raise TableError(
+                self.table.origin, [Problem(SHAPE, "it has no rows; give at least one observation.")]
+            )
+        weights = self._weights()
         self._encode()
-        keep = self._rows_to_keep(n_rows, weights)
-        return self._pack(keep, weights)
-
-    def _refuse(self, *problems: Problem) -> None:
-        raise TableError(self.table.origin, [*self.problems, *problems])
-
-    def _rename(self, names: Sequence[str] | None) -> None:
-        if names is None:
-            return
-        given = [names] if isinstance(names, str) else [str(name) for name in names]
-        if len(given) != len(self.table.names):
-            self._refuse(
-                Problem(
-                    NAMES,
-                    f"it has {counted(len(self.table.names), 'column')} and names has {len(given)}; "
-                    "give one name per column.",
-                )
-            )
-        self.table.names = given
-
-    def _select(
-        self,
-        columns: Sequence[str | int] | None,
-        drop_columns: Sequence[str | int] | None,
-        group: str | int | None,
-    ) -> None:
-        names = self.table.names
-        self.group = self._find(group, "group") if group is not None else None
-        weight = self.sample_weight
-        self.weight_column = self._find(weight, "sample_weight") if isinstance(weight, str) else None
-        if columns is not None:
-            chosen = [self._find(column, "columns") for column in _as_list(columns)]
-        else:
-            chosen = list(range(len(names)))
-        dropped = {self._find(column, "drop_columns") for column in _as_list(drop_columns or ())}
-        aside = {self.group, self.weight_column}
-        for column, times in Counter(chosen).items():
-            if times > 1 and column is not None:
-                self.problems.append(Problem(NAMES, f"columns names {names[column]!r} twice; name it once."))
-        self.chosen = [
-            column for column in chosen if column is not None and column not in dropped and column not in aside
-        ]
-        self._check_names()
+        keep = self._rows_to_keep(weights)
+        fixed = self._constant_columns(keep)
         if self.problems:
-            self._refuse()
+            raise self._refusal()
+        return self._pack(keep, weights, fixed)
 
-    def _find(self, column: str | int | Any, argument: str) -> int | None:
-        names = self.table.names
-        if isinstance(column, str) or str(column) in names:
-            if str(column) in names:
-                return names.index(str(column))
-        elif isinstance(column, int | np.integer) and not isinstance(column, bool):
-            if 0 <= column < len(names):
-                return int(column)
-        import difflib
-
-        close = difflib.get_close_matches(str(column), names, 3, 0.6)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the columns are {listing(names, 10)}."
-        self.problems.append(Problem(NAMES, f"{argument} asks for column {column!r}, which is not there; {hint}"))
-        return None
-
-    def _check_names(self) -> None:
-        names = self.table.names
-        chosen = self.chosen
-        unnamed = [column for column in chosen if not names[column].strip()]
-        if unnamed:
-            self.problems.append(
-                Problem(
-                    NAMES,
-                    f"{counted(len(unnamed), 'column')} without a name (column number "
-                    f"{listing([column + 1 for column in unnamed])}); name every column, or leave it out with "
-                    f"drop_columns={unnamed[:3]!r} if it only numbers the rows.",
-                )
-            )
-        places = defaultdict(list)
-        for column in chosen:
-            if names[column].strip():
-                places[names[column]].append(column + 1)
-        twice = {name: where for name, where in places.items() if len(where) > 1}
-        if twice:
-            words = [f"{name!r} (columns {', '.join(map(str, where))})" for name, where in twice.items()]
-            self.problems.append(
-                Problem(NAMES, f"column names must differ; repeated: {listing(words)}; rename them.", tuple(twice))
-            )
-        if len(chosen) < 2 and not any(problem.severity <= NAMES for problem in self.problems):
-            self.problems.append(
-                Problem(
-                    SHAPE,
-                    f"{'no column is' if not chosen else 'only the column ' + repr(names[chosen[0]]) + ' is'} left "
-                    f"of {len(names)}; dependence needs two or more variables.",
-                )
-            )
-
-    def _weights(self, n_rows: int) -> np.ndarray | None:
-        weight = self.sample_weight
-        if weight is None:
+    def _weights(self) -> np.ndarray | None:
+        if self.sample_weight is None:
             return None
-        if self.weight_column is not None:
-            weight = self.table.raw(self.weight_column)
+        column = self.selection.weight
+        given = self.sample_weight if column is None else self.table.raw(column)
         try:
-            weights = np.asarray(weight, float)
+            weights = np.asarray(given, float)
         except (TypeError, ValueError):
             self.problems.append(Problem(WEIGHTS, "sample_weight must hold numbers, one per row."))
             return None
-        if weights.shape != (n_rows,):
-            self.problems.append(
-                Problem(
-                    WEIGHTS, f"sample_weight has shape {weights.shape}; give one number for each of {n_rows:,} rows."
-                )
-            )
-            return None
+        n_rows = self.table.n_rows
         wrong = ~(np.isfinite(weights) & (weights >= 0))
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            self.problems.append(
-                Problem(
-                    WEIGHTS,
-                    f"sample_weight is {weights[row]:g} at {self.table.where(row)}; weights must be finite and "
-                    "not negative.",
-                )
+        if weights.shape != (n_rows,):
+            text = (
+                f"sample_weight has shape {weights.shape}; give one number for each of the {n_rows:,} rows."
             )
-            return None
-        if not weights.sum() > 0:
-            self.problems.append(Problem(WEIGHTS, "every sample_weight is zero, so no row counts."))
-            return None
-        return weights
+        elif wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            text = (
+                f"sample_weight is {weights[row]:g} at {self.table.where(row)}; weights must be finite "
+                "and not negative."
+            )
+        elif not weights.any():
+            text = "every sample_weight is zero, so that no row counts; give at least one a positive weight."
+        else:
+            return weights
+        self.problems.append(Problem(WEIGHTS, text))
+        return None
 
     def _encode(self) -> None:
+        """Turn every column into packed bits, and its blanks too."""
         table = self.table
-        n_rows = table.n_rows
         self.levels: list[tuple[Any, Any] | None] = []
-        self.packed = np.zeros((len(self.chosen), (n_rows + 7) // 8), np.uint8)
-        self.blank: dict[int, np.ndarray] = {}
-        for position, column in enumerate(self.chosen):
-            name = table.names[column]
+        self.packed = np.zeros((len(self.names), (table.n_rows + 7) // 8), np.uint8)
+        self.blanks: dict[int, np.ndarray] = {}
+        for position, (column, name) in enumerate(zip(self.selection.variables, self.names)):
             try:
-                cells = table.column(column)
+                encoded = encode(table.column(column), name, table.where)
             except TypeError:
-                self.problems.append(
-                    Problem(
-                        LEVELS,
-                        f"column {name!r} holds cells that are lists or other containers; leave it out with "
-                        "drop_columns or recode it as 0 and 1.",
-                        (name,),
-                    )
+                text = (
+                    f"column {name!r} holds lists or other containers, not two levels; leave it out with "
+                    f"drop_columns=[{name!r}] or recode it as 0 and 1."
                 )
+                self.problems.append(Problem(LEVELS, text, (name,)))
                 self.levels.append(None)
                 continue
-            encoded = encode(cells, name, table.where)
-            self.levels.append(encoded.levels)
+            levels, problem = encoded.levels, encoded.problem
             if encoded.missing is not None:
-                self.blank[position] = np.packbits(encoded.missing)
-            if encoded.problem is not None:
-                self.problems.append(encoded.problem)
+                if encoded.missing.all():
+                    text = (
+                        f"column {name!r} is blank in every row; leave it out with drop_columns=[{name!r}]."
+                    )
+                    levels, problem = None, Problem(LEVELS, text, (name,))
+                elif levels is not None:
+                    self.blanks[position] = np.packbits(encoded.missing)
+            self.levels.append(levels)
+            if problem is not None:
+                self.problems.append(problem)
             else:
                 self.packed[position] = np.packbits(encoded.bits)
 
-    def _rows_to_keep(self, n_rows: int, weights: np.ndarray | None) -> np.ndarray | None:
-        keep = None if weights is None or weights.all() else weights > 0
-        if keep is not None:
-            self.notes.append(f"{counted(int((~keep).sum()), 'row')} with weight zero left out")
-        if self.blank:
-            any_blank = np.zeros((n_rows + 7) // 8, np.uint8)
-            for bits in self.blank.values():
-                any_blank |= bits
-            complete = ~np.unpackbits(any_blank, count=n_rows).view(bool)
-            n_complete = int(complete.sum())
-            if self.missing == "error" or n_complete == 0:
-                self._complain_of_blanks(n_rows, n_complete)
+    def _rows_to_keep(self, weights: np.ndarray | None) -> np.ndarray | None:
+        """Rows that count: None for all of them."""
+        n_rows = self.table.n_rows
+        keep = None
+        if self.blanks:
+            complete = complete_rows(self.blanks, n_rows)
+            if self.missing == "drop" and complete.any():
+                keep = complete
+                self.notes.append(f"{int(complete.sum()):,} of {n_rows:,} rows are complete and stay")
             else:
-                self.notes.append(f"{n_complete:,} of {n_rows:,} rows are complete and stay")
-                keep = complete if keep is None else keep & complete
+                self.problems.append(blank_problem(self.blanks, self.names, n_rows, self.missing == "drop"))
+        if weights is not None and not weights.all():
+            counting = weights > 0
+            keep = counting if keep is None else keep & counting
+            self.notes.append(f"{counted(int((~counting).sum()), 'row')} of weight zero left out")
+            if not keep.any():
+                self.problems.append(
+                    Problem(WEIGHTS, "every complete row has the weight zero, so that no row counts.")
+                )
+                return None
         return keep
 
-    def _complain_of_blanks(self, n_rows: int, n_complete: int) -> None:
-        counts = {
-            self.chosen[position]: int(np.unpackbits(bits, count=n_rows).sum())
-            for position, bits in self.blank.items()
-        }
-        worst = sorted(counts, key=lambda column: -counts[column])
-        words = [f"{self.table.names[column]} ({counts[column]:,})" for column in worst]
-        self.problems.append(
-            Problem(
-                MISSING,
-                f"{counted(sum(counts.values()), 'cell')} in {counted(n_rows - n_complete, 'row')} are blank, most "
-                f"in {listing(words)}; {n_complete:,} of {n_rows:,} rows are complete and would stay with "
-                "missing='drop'.",
-                tuple(self.table.names[column] for column in worst),
+    def _constant_columns(self, keep: np.ndarray | None) -> list[int]:
+        fixed = self._fixed(keep, range(len(self.names)))
+        if fixed and self.constant == "error":
+            words = []
+            for position in fixed:
+                zero, one = self.levels[position] or (0, 1)
+                words.append(
+                    f"{self.names[position]!r} (always {(one if self._ones(position, keep) else zero)!r})"
+                )
+            dropping = keep is not None and self.missing == "drop" and bool(self.blanks)
+            after = " once the incomplete rows are left out" if dropping else ""
+            text = (
+                f"{counted(len(fixed), 'column')} with one level only{after}: {listing(words)}; leave such "
+                "columns out with constant='drop', or keep them with constant='keep'."
             )
-        )
+            self.problems.append(Problem(CONSTANT, text, tuple(self.names[position] for position in fixed)))
+        if fixed and self.constant == "drop" and not self.problems:
+            left = len(self.names) - len(fixed)
+            if left < 2:
+                text = (
+                    f"all but {left} of {counted(len(self.names), 'column')} have one level only; dependence "
+                    "needs two or more variables that vary."
+                )
+                self.problems.append(Problem(SHAPE, text))
+        return fixed
 
-    def _pack(self, keep: np.ndarray | None, weights: np.ndarray | None) -> BinaryData:
+    def _fixed(self, keep: np.ndarray | None, positions: Iterable[int]) -> list[int]:
+        """Usable columns that have one level in the rows kept."""
+        kept_bits = None if keep is None else np.packbits(keep)
+        n_kept = self.table.n_rows if keep is None else int(keep.sum())
+        fixed = []
+        for position in positions:
+            if self.levels[position] is None:
+                continue
+            valid = n_kept
+            blank = self.blanks.get(position)
+            if blank is not None:
+                valid -= int(np.bitwise_count(blank if kept_bits is None else blank & kept_bits).sum())
+            if self._ones(position, keep) in (0, valid):
+                fixed.append(position)
+        return fixed
+
+    def _ones(self, position: int, keep: np.ndarray | None) -> int:
+        bits = self.packed[position] if keep is None else self.packed[position] & np.packbits(keep)
+        return int(np.bitwise_count(bits).sum())
+
+    def _refusal(self) -> TableError:
+        """The error with all problems and, where there is one, a set of arguments that gets round them."""
+        usable = [position for position, levels in enumerate(self.levels) if levels is not None]
+        if len(usable) < 2 or any(
+            problem.severity <= NAMES or problem.severity == WEIGHTS for problem in self.problems
+        ):
+            return TableError(self.table.origin, self.problems)
         n_rows = self.table.n_rows
-        if keep is not None and not keep.all() and not self.problems:
-            n_kept = int(keep.sum())
-            packed = np.zeros((len(self.chosen), (n_kept + 7) // 8), np.uint8)
-            for position in range(len(self.chosen)):
-                packed[position] = np.packbits(np.unpackbits(self.packed[position], count=n_rows).view(bool)[keep])
-            self.packed = packed
+        emptiest = columns_to_leave_out(self.blanks, n_rows, len(usable)) if self.blanks else []
+        rest = [position for position in usable if position not in emptiest]
+        blanks = {position: bits for position, bits in self.blanks.items() if position in rest}
+        keep = complete_rows(blanks, n_rows) if blanks else None
+        fixed = self._fixed(keep, rest) if self.constant != "keep" else []
+        rows_left = n_rows if keep is None else int(keep.sum())
+        columns_left = len(rest) - len(fixed)
+        leave_out = [self.names[k] for k in range(len(self.names)) if k in emptiest or self.levels[k] is None]
+        remedy: dict[str, Any] = {}
+        if leave_out or self.dropped:
+            remedy["drop_columns"] = [*self.dropped, *leave_out]
+        if blanks:
+            remedy["missing"] = "drop"
+        if fixed:
+            remedy["constant"] = "drop"
+        if rows_left == 0 or columns_left < 2:
+            remedy = {}
+        return TableError(self.table.origin, self.problems, remedy, rows_left, columns_left)
+
+    def _pack(self, keep: np.ndarray | None, weights: np.ndarray | None, fixed: list[int]) -> BinaryData:
+        order = list(range(len(self.names)))
+        n_rows = self.table.n_rows
+        if fixed and self.constant == "drop":
+            order = [position for position in order if position not in fixed]
+            self.notes.append(f"constant columns left out: {listing([self.names[k] for k in fixed], 20)}")
+        elif fixed:
+            self.notes.append(f"constant columns kept: {listing([self.names[k] for k in fixed], 20)}")
+        packed = self.packed if len(order) == len(self.names) else self.packed[order]
+        if keep is not None and not keep.all():
+            kept = [np.packbits(np.unpackbits(bits, count=n_rows).view(bool)[keep]) for bits in packed]
+            packed = np.stack(kept)
+            n_rows = int(keep.sum())
             weights = None if weights is None else weights[keep]
-            n_rows = n_kept
         else:
             keep = None
-        names = [self.table.names[column] for column in self.chosen]
-        order = list(range(len(names)))
-        sums = [int(np.unpackbits(bits, count=n_rows).sum()) for bits in self.packed]
-        fixed = [k for k in order if self.levels[k] is not None and sums[k] in (0, n_rows)]
-        if fixed and self.constant == "error":
-            words = [f"{names[k]} (always {self.levels[k][sums[k] > 0]!r})" for k in fixed]  # type: ignore[index]
-            self.problems.append(
-                Problem(
-                    CONSTANT,
-                    f"{counted(len(fixed), 'column')} with one level only: {listing(words)}; leave out with "
-                    "constant='drop' or keep with constant='keep'.",
-                    tuple(names[k] for k in fixed),
-                )
-            )
-        if self.problems:
-            self._refuse()
-        if fixed and self.constant == "drop":
-            order = [k for k in order if k not in set(fixed)]
-            self.notes.append(f"constant columns left out: {listing([names[k] for k in fixed], 20)}")
-        levels = [self.levels[k] for k in order]
-        labels = None
-        if self.group is not None:
-            raw = self.table.raw(self.group)
-            kept = raw if keep is None else np.asarray(raw, object)[keep]
-            labels = tuple("" if is_blank(label) else str(label) for label in kept)
+        names = [self.names[position] for position in order]
+        levels = [self.levels[position] or (0, 1) for position in order]
+        self._note_levels(names, levels)
+        self._note_twins(names, packed, n_rows)
         return BinaryData(
-            packed=np.ascontiguousarray(self.packed[order]),
-            names=tuple(names[k] for k in order),
+            packed=packed,
+            names=tuple(names),
             n_rows=n_rows,
             weights=weights,
-            levels=tuple(levels),  # type: ignore[arg-type]
+            levels=tuple(levels),
             notes=tuple(self.notes),
-            group=labels,
-            group_name=self.table.names[self.group] if self.group is not None else None,
+            group=self._group_labels(keep),
+            group_name=None if self.selection.group is None else self.table.names[self.selection.group],
         )
 
+    def _note_levels(self, names: list[str], levels: list[tuple[Any, Any]]) -> None:
+        """Say which label became 1 wherever it is not plainly 0 and 1."""
+        alike = defaultdict(list)
+        for name, pair in zip(names, levels):
+            if isinstance(pair[0], bool) or pair != (0, 1):
+                alike[pair if not isinstance(pair[0], bool) else ("False", "True")].append(name)
+        for (zero, one), members in alike.items():
+            if (zero, one) == ("False", "True"):
+                continue
+            kind = "text column" if isinstance(zero, str) or isinstance(one, str) else "column"
+            verb = "is a variable" if len(members) == 1 else "are variables"
+            which = f"{counted(len(members), kind)} {verb} with {zero!r} as 0 and {one!r} as 1"
+            self.notes.append(f"{which}: {listing(members, 10)}")
 
-def _as_list(columns: Any) -> list[Any]:
-    return [columns] if isinstance(columns, str | int) else list(columns)
+    def _note_twins(self, names: list[str], packed: np.ndarray, n_rows: int) -> None:
+        """Warn of columns that say the same thing, straight or turned round."""
+        padding = np.packbits(np.ones(n_rows, np.uint8))
+        first: dict[bytes, int] = {}
+        twins: dict[int, list[str]] = defaultdict(list)
+        for position, bits in enumerate(packed):
+            straight, turned = bits.tobytes(), (bits ^ padding).tobytes()
+            if straight in first:
+                twins[first[straight]].append(repr(names[position]))
+            elif turned in first:
+                twins[first[turned]].append(f"{names[position]!r} (turned round)")
+            else:
+                first[straight] = position
+        if twins:
+            words = [f"{names[position]!r} = {listing(others)}" for position, others in twins.items()]
+            text = f"identical columns: {listing(words)}"
+            self.notes.append(text)
+            warnings.warn(
+                f"{self.table.origin} has {text}. Their dependence is perfect and hides what else each "
+                "depends on; keep one of each with drop_columns unless that is what you want.",
+                EdgewiseWarning,
+                stacklevel=5,
+            )
 
-
-def encode_rows(
-    source: Any, names: Sequence[str], levels: Sequence[tuple[Any, Any]], *, allow_missing: bool = False
-) -> np.ndarray:
-    """New rows in the user's coding as int8 (n, p): 0, 1, and -1 where a cell is blank.
-
-    Parameters
-    ----------
-    source : as for :func:`read_data`
-        Columns are found by name where the source has names, and by position otherwise.
-    names, levels : sequences
-        Names and level labels of the table that the model was fitted to.
-    allow_missing : bool
-        Whether cells may be blank.
-    """
-    if isinstance(source, BinaryData):
-        return source.values().astype(np.int8)
-    table = open_table(source)
-    wanted = list(range(len(names)))
-    table.load(wanted)
-    result = np.empty((table.n_rows, len(names)), np.int8)
-    for position in wanted:
-        cells = table.column(position)
-        assert not isinstance(cells, Factor)
-        lookup = {level_key(levels[position][0]): 0, level_key(levels[position][1]): 1}
-        result[:, position] = cells == levels[position][1]
-        assert lookup
-    return result
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, EdgewiseWarning, stacklevel=4)
+    def _group_labels(self, keep: np.ndarray | None) -> tuple[str, ...] | None:
+        if self.selection.group is None:
+            return None
+        labels = self.table.raw(self.selection.group)
+        rows = range(self.table.n_rows) if keep is None else np.flatnonzero(keep).tolist()
+        return tuple("" if is_blank(labels[row]) else str(labels[row]) for row in rows)

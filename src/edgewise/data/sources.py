@@ -93,11 +93,11 @@ def open_table(source: Any) -> Table:
     if isinstance(source, Mapping):
         return _from_mapping(source)
     if isinstance(source, np.ndarray):
-        return _from_array(source)
+        return array_table(source)
     if isinstance(source, list | tuple):
         return _from_rows(source)
     if hasattr(source, "__array__"):
-        return _from_array(np.asarray(source))
+        return array_table(np.asarray(source))
     raise _refusal(
         f"the data are of type {kind.__name__!r}; give a 2-D array, a list of rows, a DataFrame, a sparse "
         "matrix or the path of a CSV, TSV, npz or Parquet file."
@@ -112,13 +112,14 @@ def _default_names(count: int) -> list[str]:
     return [f"x{j}" for j in range(count)]
 
 
-def _from_array(array: np.ndarray, origin: str = "the array") -> Table:
+def array_table(array: np.ndarray, origin: str = "the array") -> Table:
+    """Columns of a 2-D array."""
     if array.dtype.names:
         return _from_mapping({name: array[name] for name in array.dtype.names}, origin)
     if array.ndim != 2:
         raise _refusal(
-            f"it has {array.ndim} dimension{'' if array.ndim == 1 else 's'} (shape {array.shape}); give a 2-D "
-            "array with one row per observation and one column per variable"
+            f"it has {array.ndim} dimension{'' if array.ndim == 1 else 's'} (shape {array.shape}); give a "
+            "2-D array with one row per observation and one column per variable"
             + (", for instance with reshape(-1, p)." if array.ndim != 0 else "."),
             origin,
         )
@@ -177,13 +178,15 @@ def _from_rows(rows: Sequence[Any]) -> Table:
     for number, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
             raise _refusal(
-                f"row {number} is {row!r}, not a list of cells; give a list of rows of equal length.", "the list"
+                f"row {number} is {row!r}, not a list of cells; give a list of rows of equal length.",
+                "the list",
             )
     width = len(rows[0])
     for number, row in enumerate(rows):
         if len(row) != width:
             raise _refusal(
-                f"row {number} has {len(row)} cells and row 0 has {width}; give rows of equal length.", "the list"
+                f"row {number} has {len(row)} cells and row 0 has {width}; give rows of equal length.",
+                "the list",
             )
     try:
         array = np.asarray(rows)
@@ -191,22 +194,25 @@ def _from_rows(rows: Sequence[Any]) -> Table:
         array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         if array.ndim > 2 and array.dtype.kind != "O":
-            return _from_array(array, "the list")
+            return array_table(array, "the list")
         array = np.empty((len(rows), width), object)
         for number, row in enumerate(rows):
             for position, cell in enumerate(row):
                 array[number, position] = cell
-    return _from_array(array, "the list")
+    return array_table(array, "the list")
 
 
 def _from_mapping(columns: Mapping[Any, Any], origin: str = "the table") -> Table:
     import pandas as pd
 
-    lengths = {str(name): np.shape(cells)[0] if np.ndim(cells) == 1 else -1 for name, cells in columns.items()}
+    lengths = {
+        str(name): np.shape(cells)[0] if np.ndim(cells) == 1 else -1 for name, cells in columns.items()
+    }
     odd = [name for name, length in lengths.items() if length < 0 or length != next(iter(lengths.values()))]
     if odd:
         raise _refusal(
-            f"its columns must be lists of one length; look at {listing([repr(name) for name in odd])}.", origin
+            f"its columns must be lists of one length; look at {listing([repr(name) for name in odd])}.",
+            origin,
         )
     return _from_pandas(pd.DataFrame(dict(columns)), origin)
 
@@ -216,7 +222,7 @@ def _from_pandas(frame: Any, origin: str = "the DataFrame") -> Table:
 
     if not isinstance(frame, pd.DataFrame):
         raise _refusal(
-            f"it is a pandas {type(frame).__name__} with a single column; give a DataFrame with two or more columns.",
+            f"it is a pandas {type(frame).__name__}; give a DataFrame with two or more columns.",
             origin,
         )
     if frame.columns.nlevels > 1:
@@ -234,7 +240,9 @@ def _from_pandas(frame: Any, origin: str = "the DataFrame") -> Table:
     def label(row: int) -> str:
         return "" if plain_index else f" (index {frame.index[row]!r})"
 
-    return ColumnsTable(origin, names, len(frame), column, lambda index: frame.iloc[:, index].to_numpy(), label)
+    return ColumnsTable(
+        origin, names, len(frame), column, lambda index: frame.iloc[:, index].to_numpy(), label
+    )
 
 
 def pandas_cells(series: Any) -> Cells:
@@ -275,7 +283,11 @@ def _from_polars(frame: Any) -> Table:
         return factorise(objects)
 
     return ColumnsTable(
-        origin, frame.columns, frame.height, column, lambda index: np.array(frame.to_series(index).to_list(), object)
+        origin,
+        frame.columns,
+        frame.height,
+        column,
+        lambda index: np.array(frame.to_series(index).to_list(), object),
     )
 
 

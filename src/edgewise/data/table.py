@@ -57,7 +57,9 @@ class BinaryData:
     def text_columns(self) -> tuple[str, ...]:
         """Names of the variables whose levels are words rather than numbers or booleans."""
         return tuple(
-            name for name, pair in zip(self.names, self.levels) if any(isinstance(label, str) for label in pair)
+            name
+            for name, pair in zip(self.names, self.levels)
+            if any(isinstance(label, str) for label in pair)
         )
 
     def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:

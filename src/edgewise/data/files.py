@@ -1,0 +1,314 @@
+"""Files: what kind it is, judged by its first bytes, and the array formats (npz, npy, Parquet).
+
+Everything that can be said without reading the body is said first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import io
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from edgewise.data.sources import Cells, ColumnsTable, Table, array_table, pandas_cells
+from edgewise.errors import FileError
+
+HEAD = 65_536
+READABLE = "CSV, TSV, npz, npy and Parquet files can be read (CSV and TSV also gzipped)"
+GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
+
+# First bytes of files that people mistake for tables, and what to do about them.
+FOREIGN = (
+    (
+        b"\x89HDF",
+        "is an HDF5 or NetCDF file, perhaps a saved posterior; open that with edgewise.load_posterior",
+    ),
+    (b"\xd0\xcf\x11\xe0", "is an old Excel workbook; save the sheet as CSV"),
+    (b"BZh", "is compressed with bzip2; unpack it or compress it with gzip"),
+    (b"\xfd7zXZ", "is compressed with xz; unpack it or compress it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd; unpack it or compress it with gzip"),
+    (b"SQLite format 3", "is an SQLite database; export the table as CSV"),
+    (b"%PDF", "is a PDF document; export the table as CSV"),
+    (b"\x89PNG", "is a picture; give a table"),
+    (b"$FL2", "is an SPSS file; save it as CSV"),
+    (b"$FL3", "is an SPSS file; save it as CSV"),
+    (b"ARROW1", "is an Arrow (Feather) file; save it as Parquet or CSV"),
+    (b"RDX", "is an R data file; write the table with write.csv(table, row.names = FALSE)"),
+    (b"\x1f\x8b", "is gzipped twice; unpack it once"),
+    (b"\xff\xfe", "is encoded as UTF-16; save it as UTF-8"),
+    (b"\xfe\xff", "is encoded as UTF-16; save it as UTF-8"),
+)
+
+
+class Content:
+    """The bytes of a file, or of a stream that was read to its end; gzip is unpacked on the way."""
+
+    def __init__(self, origin: str, path: Path | None = None, content: bytes | None = None) -> None:
+        self.origin = origin
+        self.path = path
+        self.content = content
+        with self.raw() as handle:
+            start = handle.read(2)
+        self.zipped = start == b"\x1f\x8b"
+        try:
+            with self.open() as handle:
+                self.head = handle.read(HEAD)
+        except GZIP_ERRORS as error:
+            raise self.error(
+                f"is damaged or truncated: its gzip data end early ({error})", "copy it again"
+            ) from None
+
+    def raw(self) -> BinaryIO:
+        """The bytes as they are."""
+        if self.path is None:
+            return io.BytesIO(self.content or b"")
+        try:
+            return self.path.open("rb")
+        except OSError as error:
+            raise FileError(f"{self.origin} cannot be opened: {error.strerror}.") from None
+
+    def open(self) -> BinaryIO:
+        """The bytes, unpacked."""
+        handle = self.raw()
+        return gzip.GzipFile(fileobj=handle) if self.zipped else handle  # type: ignore[return-value]
+
+    def error(self, what: str, remedy: str) -> FileError:
+        """A FileError about this file."""
+        return FileError(f"{self.origin} {what}; {remedy}.")
+
+
+def open_file(source: Any) -> Table:
+    """Look at the beginning of a file and return the table behind it, its body still unread."""
+    key = None
+    if hasattr(source, "read"):
+        content = _from_stream(source)
+    elif str(source) == "-" and not Path("-").exists():
+        content = _from_stream(sys.stdin.buffer)
+    else:
+        path, key = _find(source)
+        content = Content(str(source) if key is None else str(path), path)
+    head = content.head
+    if not head:
+        raise content.error("is empty", "it should have a line of column names and one line per observation")
+    if head.startswith(b"PK\x03\x04"):
+        return _open_zip(content, key)
+    if head.startswith(b"\x93NUMPY"):
+        return _open_npy(content)
+    if head.startswith(b"PAR1"):
+        return _open_parquet(content)
+    suffixes = "" if content.path is None else "".join(content.path.suffixes).lower()
+    for ending, kind in ((".npz", "an npz"), (".npy", "an npy"), (".parquet", "a Parquet")):
+        if suffixes.endswith(ending):
+            raise content.error(f"is not {kind} file, whatever its name says", f"write it again; {READABLE}")
+    for magic, what in FOREIGN:
+        if head.startswith(magic):
+            raise FileError(f"{content.origin} {what}. {READABLE}.")
+    _check_text(content)
+    from edgewise.data.text import open_text
+
+    return open_text(content)
+
+
+def _from_stream(stream: Any) -> Content:
+    name = getattr(stream, "name", None)
+    origin = "standard input" if name in ("<stdin>", 0, None) else str(name)
+    binary = getattr(stream, "buffer", stream)
+    try:
+        content = binary.read()
+    except UnicodeDecodeError:
+        raise FileError(f"{origin} is not UTF-8 text; save it as UTF-8.") from None
+    if isinstance(content, str):
+        content = content.encode()
+    return Content(origin, content=content)
+
+
+def _find(source: Any) -> tuple[Path, str | None]:
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        text = os.fsdecode(text)
+    if "://" in text[:12]:
+        raise FileError(f"{text} is an address on the network; download the file and give its path.")
+    if not text.strip() or "\0" in text or len(text) > 4000:
+        raise FileError(f"{text[:60]!r} is not a path; give the path of a file. {READABLE}.")
+    path = Path(text).expanduser()
+    key = None
+    if not path.exists() and ".npz:" in text:
+        stem, _, key = text.rpartition(":")
+        path = Path(stem).expanduser()
+    if path.is_dir():
+        raise FileError(f"{path} is a directory; give the path of a file in it. {READABLE}.")
+    if not path.exists():
+        directory = path.parent
+        if not directory.is_dir():
+            raise FileError(f"There is no file {path}: the directory {directory} does not exist.")
+        close = difflib.get_close_matches(path.name, os.listdir(directory), 3, 0.6)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"look in {directory.resolve()}."
+        raise FileError(f"There is no file {path}; {hint}")
+    return path, key
+
+
+def _check_text(content: Content) -> None:
+    head = content.head
+    lowered = head[:200].lstrip().lower()
+    if lowered.startswith((b"<!doctype", b"<html", b"<?xml")):
+        raise content.error(
+            "is a web page or XML, not a table", "the download may have failed; save it as CSV"
+        )
+    if lowered.startswith((b"{", b"[{")):
+        raise content.error(
+            "is JSON, not a table", "convert it, for instance with pandas.read_json(...).to_csv(...)"
+        )
+    if lowered.startswith((b"version https://git-lfs",)):
+        raise content.error("is a Git LFS pointer, not the data", "fetch the data with git lfs pull")
+    if b"\0" in head:
+        raise content.error("is not text: it has zero bytes", READABLE)
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        if error.start >= len(head) - 4 and len(head) == HEAD:
+            text = head[: error.start].decode()
+        else:
+            bad = head[error.start]
+            line = head.count(b"\n", 0, error.start) + 1
+            raise content.error(
+                f"is not UTF-8 text (byte 0x{bad:02x} in line {line})",
+                "save it as UTF-8, or check that it is a table",
+            ) from None
+    strange = sum(ord(letter) < 32 and letter not in "\t\n\r\f\v" for letter in text[:4096])
+    if strange:
+        raise content.error("is not text: it has control characters", READABLE)
+    if not text.strip("\ufeff \t\r\n"):
+        raise content.error(
+            "has blank lines only", "it should have a line of column names and one per observation"
+        )
+
+
+def _open_zip(content: Content, key: str | None) -> Table:
+    try:
+        archive = zipfile.ZipFile(content.open())
+    except zipfile.BadZipFile:
+        raise content.error(
+            "is damaged or truncated: it starts like an npz file but has no end", "copy it again"
+        ) from None
+    members = archive.namelist()
+    if any(name.startswith("xl/") for name in members):
+        raise content.error("is an Excel workbook", "save the sheet as CSV")
+    arrays = [name.removesuffix(".npy") for name in members if name.endswith(".npy")]
+    if not arrays:
+        raise content.error("is a zip archive without arrays", f"unpack it; {READABLE}")
+    shapes = {name: _npy_shape(content, archive.open(f"{name}.npy"), name) for name in arrays}
+    tables = [name for name, shape in shapes.items() if len(shape) == 2]
+    if key is not None:
+        if key not in arrays:
+            raise content.error(f"has no array {key!r}", f"it has {', '.join(arrays)}")
+        chosen = key
+    elif len(tables) == 1:
+        chosen = tables[0]
+    elif len(arrays) == 1:
+        chosen = arrays[0]
+    else:
+        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        example = f"{content.origin}:{(tables or arrays)[0]}"
+        raise content.error(f"has {len(arrays)} arrays ({listed})", f"say which one, for instance {example}")
+
+    def read(name: str) -> np.ndarray:
+        try:
+            with archive.open(f"{name}.npy") as handle:
+                return np.lib.format.read_array(handle, allow_pickle=False)
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise content.error(
+                f"is damaged: array {name!r} cannot be read ({error})", "copy it again"
+            ) from None
+
+    table = array_table(
+        read(chosen), f"{content.origin} (array {chosen!r})" if len(arrays) > 1 else content.origin
+    )
+    width = len(table.names)
+    if "names" in arrays and chosen != "names" and shapes["names"] == (width,):
+        table.names = [str(name) for name in read("names")]
+    return table
+
+
+def _npy_shape(content: Content, handle: Any, name: str) -> tuple[int, ...]:
+    form = np.lib.format
+    try:
+        version = form.read_magic(handle)
+        shape, _, dtype = (
+            form.read_array_header_1_0(handle) if version == (1, 0) else form.read_array_header_2_0(handle)
+        )
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise content.error(
+            f"is damaged: array {name!r} has no readable head ({error})", "write it again"
+        ) from None
+    if dtype.hasobject:
+        raise content.error(
+            f"holds Python objects in array {name!r}, which are not safe to load",
+            "save numbers or text instead",
+        )
+    return shape
+
+
+def _open_npy(content: Content) -> Table:
+    with content.open() as handle:
+        _npy_shape(content, handle, "data")
+    try:
+        with content.open() as handle:
+            array = np.lib.format.read_array(handle, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise content.error(f"is truncated ({error})", "copy it again") from None
+    return array_table(array, content.origin)
+
+
+def _open_parquet(content: Content) -> Table:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise content.error(
+            "is a Parquet file and pyarrow is not installed",
+            'run pip install "edgewise[parquet]" or save it as CSV',
+        ) from None
+    try:
+        opened = parquet.ParquetFile(content.open())
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        raise content.error(
+            f"is damaged or truncated ({str(error).splitlines()[0]})", "copy it again"
+        ) from None
+    return ParquetTable(content, opened)
+
+
+class ParquetTable(ColumnsTable):
+    """Columns of a Parquet file; its foot gives names and row count, and only the columns used are read."""
+
+    def __init__(self, content: Content, opened: Any) -> None:
+        stored = [name for name in opened.schema_arrow.names if not name.startswith("__index_level_")]
+        super().__init__(content.origin, stored, opened.metadata.num_rows, self._cells, self._plain)
+        self._content = content
+        self._stored = stored
+        self._opened = opened
+        self._frame: Any = None
+
+    def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
+        """Read the columns asked for."""
+        import pyarrow
+
+        wanted = sorted({*variables, *raw})
+        try:
+            self._frame = self._opened.read(columns=[self._stored[index] for index in wanted])
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise self._content.error(f"is damaged ({str(error).splitlines()[0]})", "copy it again") from None
+        self._place = {index: position for position, index in enumerate(wanted)}
+
+    def _cells(self, index: int) -> Cells:
+        return pandas_cells(self._frame.column(self._place[index]).to_pandas())
+
+    def _plain(self, index: int) -> Any:
+        return self._frame.column(self._place[index]).to_pandas().to_numpy()

@@ -1,0 +1,119 @@
+"""New rows in the coding of an earlier table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from edgewise.data.levels import Factor, is_blank, level_key, plain_label
+from edgewise.data.problems import LEVELS, MISSING, NAMES, SHAPE, Problem, TableError, counted, listing
+from edgewise.data.sources import Table, open_table
+from edgewise.data.table import BinaryData
+
+
+def encode_rows(
+    source: Any, names: Sequence[str], levels: Sequence[tuple[Any, Any]], *, allow_missing: bool = False
+) -> np.ndarray:
+    """New rows in the user's coding as int8 (n, p): 0, 1, and -1 where a cell is blank.
+
+    Parameters
+    ----------
+    source : as for :func:`edgewise.data.read_data`
+        Columns are found by name where the source has them all, whatever their order; a source without
+        names must have the same columns in the same order.
+    names, levels : sequences
+        Names and level labels of the table that came first, as `BinaryData` keeps them.
+    allow_missing : bool
+        Whether cells may be blank, and whole columns absent.
+
+    Examples
+    --------
+    >>> encode_rows([["y", "n"], ["n", None]], ["a", "b"], [("n", "y")] * 2, allow_missing=True).tolist()
+    [[1, 0], [0, -1]]
+    """
+    if isinstance(source, BinaryData):
+        if source.names != tuple(names):
+            raise TableError(
+                "the data", [Problem(NAMES, f"the columns must be {listing(names, 10)}, in this order.")]
+            )
+        return source.values().astype(np.int8)
+    table = open_table(source)
+    places = _places(table, names, allow_missing)
+    table.load([place for place in places if place is not None])
+    result = np.full((table.n_rows, len(names)), -1, np.int8)
+    problems: list[Problem] = []
+    for position, place in enumerate(places):
+        if place is not None:
+            result[:, position] = _codes(table, place, names[position], levels[position], problems)
+    blank = (result < 0).any(axis=1)
+    if blank.any() and not allow_missing:
+        row = int(np.flatnonzero(blank)[0])
+        column = names[int(np.flatnonzero(result[row] < 0)[0])]
+        if not any(column in problem.columns for problem in problems):
+            count = counted(int((result < 0).sum()), "cell")
+            text = f"{count} blank, the first in column {column!r} at {table.where(row)}; fill them in."
+            problems.append(Problem(MISSING, text, (column,)))
+    if problems:
+        raise TableError(table.origin, problems)
+    return result
+
+
+def _places(table: Table, names: Sequence[str], allow_missing: bool) -> list[int | None]:
+    """Where each variable stands in the new table; None where it does not."""
+    known = {name: place for place, name in enumerate(table.names)}
+    if len(known) < len(table.names):
+        twice = sorted({name for name in table.names if table.names.count(name) > 1} & set(names))
+        if twice:
+            text = f"column names must differ, and these do not: {listing(twice)}; rename them."
+            raise TableError(table.origin, [Problem(NAMES, text)])
+    absent = [name for name in names if name not in known]
+    if not absent:
+        return [known[name] for name in names]
+    unnamed = table.names == [f"x{k}" for k in range(len(table.names))]
+    if unnamed:
+        if len(table.names) != len(names):
+            count = counted(len(table.names), "column")
+            text = (
+                f"it has {count} and the model has {counted(len(names), 'variable')}; give the same columns."
+            )
+            raise TableError(table.origin, [Problem(SHAPE, text)])
+        return list(range(len(names)))
+    if allow_missing and len(absent) < len(names):
+        return [known.get(name) for name in names]
+    text = f"variables of the model are not there: {listing(absent, 10)}; add these columns."
+    raise TableError(table.origin, [Problem(NAMES, text, tuple(absent))])
+
+
+def _codes(
+    table: Table, place: int, name: str, levels: tuple[Any, Any], problems: list[Problem]
+) -> np.ndarray:
+    lookup = {_key(levels[0]): 0, _key(levels[1]): 1}
+    cells = table.column(place)
+    if not isinstance(cells, Factor):
+        found, inverse = np.unique(cells, return_inverse=True)
+        cells = Factor(inverse, list(found))
+    codes = np.full(len(cells.labels) + 1, -1, np.int8)
+    for position, label in enumerate(cells.labels):
+        if is_blank(plain_label(label)):
+            continue
+        code = lookup.get(_key(label))
+        if code is None:
+            rows = np.flatnonzero(cells.codes == position)
+            if not len(rows):
+                continue
+            text = (
+                f"column {name!r} has {plain_label(label)!r} ({table.where(int(rows[0]))}); the model knows "
+                f"{levels[0]!r} and {levels[1]!r}."
+            )
+            problems.append(Problem(LEVELS, text, (name,)))
+            break
+        codes[position] = code
+    return codes[cells.codes]
+
+
+def _key(label: Any) -> Any:
+    """As for reading, but a truth value and the number it stands for are the same."""
+    key = level_key(label)
+    return int(key[1]) if isinstance(key, tuple) else key

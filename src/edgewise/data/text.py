@@ -1,0 +1,332 @@
+"""Delimited text: the header is checked at once, the body read by pandas in pieces of a few million cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from edgewise.data.files import GZIP_ERRORS, HEAD, Content
+from edgewise.data.levels import BLANKS, MANY, Factor, is_blank, level_key, plain_label
+from edgewise.data.problems import SHAPE, Problem, TableError
+from edgewise.data.sources import pandas_cells
+from edgewise.errors import FileError
+
+DELIMITERS = ",\t;|"
+PIECE_CELLS = 8_000_000
+# A header made of these only is the first row of a table without one.
+DATA_WORDS = {"0", "1", "-1", "0.0", "1.0", "-1.0", "true", "false", "y", "n", "yes", "no", "t", "f"}
+DATA_WORDS |= {word.casefold() for word in BLANKS}
+
+
+def open_text(content: Content) -> TextTable:
+    """Check the first lines of a text file and return its table."""
+    text = content.head.decode("utf-8-sig", errors="ignore")
+    whole = len(content.head) < HEAD
+    suffix = "" if content.path is None else "".join(content.path.suffixes[-2:]).lower()
+    delimiter = _delimiter(text, "\t" if ".tsv" in suffix or ".tab" in suffix else ",")
+    header, first = _first_rows(content, text, delimiter, whole)
+    header = [name.strip() for name in header]
+    if len(header) == 1:
+        words = header[0].split()
+        hint = (
+            "it seems to be separated by spaces; separate the columns by commas"
+            if len(words) > 1
+            else "separate the columns by commas, or give a table with two or more columns"
+        )
+        raise TableError(
+            content.origin, [Problem(SHAPE, f"the first line has one column only, {header[0]!r}; {hint}.")]
+        )
+    if all(name.casefold() in DATA_WORDS for name in header) and not _numbered(header):
+        raise TableError(
+            content.origin,
+            [
+                Problem(
+                    SHAPE,
+                    f"the first line ({delimiter.join(header[:6])}{'...' if len(header) > 6 else ''}) looks like "
+                    "data; put a line of column names before it.",
+                )
+            ],
+        )
+    if first is None:
+        raise TableError(
+            content.origin, [Problem(SHAPE, "it has column names and no rows; add the observations.")]
+        )
+    if len(first) != len(header):
+        hint = "give every line one field per column"
+        if len(first) == len(header) + 1:
+            hint = (
+                "if the first field names the rows, as R's write.table does, write the file without row names"
+            )
+        raise FileError(
+            f"{content.origin}: the first line names {len(header)} columns and the next has {len(first)} "
+            f"fields; {hint}."
+        )
+    table = TextTable(content, header, delimiter)
+    table.check_end()
+    return table
+
+
+def _numbered(header: Sequence[str]) -> bool:
+    return len(header) > 2 and list(header) == [str(k) for k in range(len(header))]
+
+
+def _delimiter(text: str, preferred: str) -> str:
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    outside = "".join(line.split('"')[::2])
+    counts = {mark: outside.count(mark) for mark in DELIMITERS}
+    if counts.get(preferred):
+        return preferred
+    best = max(DELIMITERS, key=lambda mark: counts[mark])
+    return best if counts[best] else preferred
+
+
+def _first_rows(
+    content: Content, text: str, delimiter: str, whole: bool
+) -> tuple[list[str], list[str] | None]:
+    rows: list[list[str]] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row) or len(row) > 1:
+                rows.append(row)
+            if len(rows) == 3:
+                break
+    except csv.Error as error:
+        raise FileError(f"{content.origin}: the first lines cannot be read as a table ({error}).") from None
+    if not whole and len(rows) < 3:
+        # The head of a very wide file: read as many lines as it takes.
+        with content.open() as handle:
+            lines = [handle.readline().decode("utf-8-sig", errors="replace") for _ in range(2)]
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    return rows[0], rows[1] if len(rows) > 1 else None
+
+
+class TextTable:
+    """A CSV or TSV file."""
+
+    def __init__(self, content: Content, names: list[str], delimiter: str) -> None:
+        self.origin = content.origin
+        self.names = names
+        self.n_rows = -1
+        self._content = content
+        self._width = len(names)
+        self._delimiter = delimiter
+        self._columns: dict[int, _Column] = {}
+        self._raw: dict[int, list[Any]] = {}
+        self._line_numbers: np.ndarray | int | None = None
+
+    def check_end(self) -> None:
+        """Refuse a file whose last line breaks off, where the end can be seen without reading all of it."""
+        if self._content.zipped:
+            return
+        with self._content.raw() as handle:
+            size = handle.seek(0, io.SEEK_END)
+            handle.seek(max(0, size - HEAD))
+            tail = handle.read()
+        stripped = tail.rstrip(b"\r\n \t" if self._delimiter != "\t" else b"\r\n")
+        start = max(stripped.rfind(b"\n"), stripped.rfind(b"\r")) + 1
+        last = stripped[start:]
+        if (start == 0 and size > HEAD) or b'"' in tail:
+            return
+        fields = last.count(self._delimiter.encode()) + 1
+        if fields < self._width:
+            raise FileError(
+                f"{self.origin} is truncated: its last line has {fields} of {self._width} fields "
+                f"({last[:40].decode(errors='replace')!r}); copy it again or complete the line."
+            )
+
+    def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
+        """Read the body in pieces; every piece of a column shrinks to one byte per cell at once."""
+        import pandas as pd
+
+        self._columns = {index: _Column() for index in variables}
+        self._raw = {index: [] for index in raw}
+        self.n_rows = 0
+        pieces = None
+        try:
+            with self._content.open() as handle, warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                pieces = pd.read_csv(
+                    handle,
+                    sep=self._delimiter,
+                    header=0,
+                    names=list(range(self._width)),
+                    index_col=False,
+                    dtype=dict.fromkeys(raw, str),
+                    na_values=sorted(BLANKS),
+                    keep_default_na=False,
+                    skipinitialspace=self._delimiter != "\t",
+                    chunksize=max(1000, PIECE_CELLS // self._width),
+                    low_memory=False,
+                )
+                for piece in pieces:
+                    self._take(piece)
+        except pd.errors.ParserWarning:
+            raise self._wrong_length(None) from None
+        except pd.errors.ParserError as error:
+            raise self._translate(error) from None
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f"{self.origin} is not UTF-8 text throughout ({error.reason}); save it as UTF-8."
+            ) from None
+        except GZIP_ERRORS:
+            raise FileError(f"{self.origin} is truncated: its gzip data end early; copy it again.") from None
+        finally:
+            if pieces is not None:
+                pieces.close()
+        self._check_short_lines()
+
+    def _take(self, piece: Any) -> None:
+        self.n_rows += len(piece)
+        for index, column in self._columns.items():
+            column.add(pandas_cells(piece[index]))
+        for index, cells in self._raw.items():
+            cells.extend(piece[index].tolist())
+
+    def column(self, index: int) -> Factor:
+        """The cells of one variable."""
+        return self._columns[index].factor()
+
+    def raw(self, index: int) -> list[Any]:
+        """The text of a column."""
+        return self._raw[index]
+
+    def where(self, row: int) -> str:
+        """Line number of a row, or its number below the header where lines and rows do not match."""
+        if self._line_numbers is None:
+            self._line_numbers = self._find_lines()
+        if isinstance(self._line_numbers, int):
+            return (
+                f"line {row + self._line_numbers}"
+                if self._line_numbers
+                else f"row {row + 1} below the header"
+            )
+        return f"line {self._line_numbers[row + 1]}"
+
+    def _find_lines(self) -> np.ndarray | int:
+        """Line number of the first row when all lines are rows, of every row otherwise, 0 if unknown."""
+        breaks = 0
+        last = b""
+        with self._content.open() as handle:
+            while block := handle.read(1 << 20):
+                breaks += block.count(b"\n")
+                last = block
+        if breaks + (not last.endswith(b"\n")) == self.n_rows + 1:
+            return 2
+        with self._content.open() as handle:
+            filled = [number for number, line in enumerate(handle, 1) if line.strip()]
+        return np.array(filled) if len(filled) == self.n_rows + 1 else 0
+
+    def _check_short_lines(self) -> None:
+        """Pandas fills short lines with blanks; tell them from cells that were left empty on purpose."""
+        last = self._columns.get(self._width - 1)
+        if last is None or not last.has_blanks:
+            return
+        mark = self._delimiter.encode()
+        with self._content.open() as handle:
+            for number, line in enumerate(handle, 1):
+                if line.count(mark) < self._width - 1 and line.strip() and b'"' not in line:
+                    raise self._wrong_length((number, line.count(mark) + 1))
+
+    def _wrong_length(self, place: tuple[int, int] | None) -> FileError:
+        if place is None:
+            with self._content.open() as handle:
+                reader = csv.reader(io.TextIOWrapper(handle, "utf-8-sig"), delimiter=self._delimiter)
+                for row in reader:
+                    if len(row) > self._width:
+                        place = (reader.line_num, len(row))
+                        break
+        line, fields = place or (0, 0)
+        where = f"line {line} has {fields} fields" if place else "a line has more fields"
+        return FileError(
+            f"{self.origin}: {where} and the first line names {self._width} columns; give every line one "
+            "field per column, and put quotes around a field that contains the separator."
+        )
+
+    def _translate(self, error: Exception) -> FileError:
+        text = str(error)
+        if "Expected" in text and "saw" in text:
+            return self._wrong_length(None)
+        if "EOF inside string" in text:
+            return FileError(
+                f'{self.origin} is truncated or has a quote (") that is never closed; {text[-40:].strip()}.'
+            )
+        return FileError(f"{self.origin} cannot be read as a table: {text.strip()}.")
+
+
+class _Column:
+    """A column that grows piece by piece; labels beyond `MANY` share one code."""
+
+    def __init__(self) -> None:
+        self.pieces: list[np.ndarray] = []
+        self.labels: list[Any] = []
+        self.positions: dict[Any, int] = {}
+        self.exhausted = False
+        self.has_blanks = False
+
+    def add(self, cells: np.ndarray | Factor) -> None:
+        """Append one piece."""
+        if not isinstance(cells, Factor):
+            self._add_numbers(cells)
+            return
+        target = np.empty(len(cells.labels) + 1, np.int8)
+        target[-1] = -1
+        for k, label in enumerate(cells.labels):
+            target[k] = self._code(label)
+        codes = target[cells.codes]
+        self.has_blanks |= bool((codes < 0).any())
+        self.pieces.append(codes)
+
+    def _add_numbers(self, cells: np.ndarray) -> None:
+        codes = np.full(len(cells), -1, np.int8)
+        rest = None
+        if cells.dtype.kind == "f":
+            rest = ~np.isnan(cells)
+            if rest.all():
+                rest = None
+            else:
+                self.has_blanks = True
+        valid = cells if rest is None else cells[rest]
+        if not len(valid):
+            self.pieces.append(codes)
+            return
+        low, high = valid.min(), valid.max()
+        is_low, is_high = valid == low, valid == high
+        if (is_low | is_high).all():
+            low_code, high_code = self._code(low), self._code(high)
+            found = np.where(is_high, np.int8(high_code), np.int8(low_code))
+        else:
+            labels, inverse = np.unique(valid, return_inverse=True)
+            # Only the first labels are kept; a column of measurements would have one per row.
+            table = np.array([self._code(label) for label in labels[: MANY + 1]], np.int8)
+            if len(labels) > len(table):
+                self.exhausted = True
+            found = table[np.minimum(inverse, len(table) - 1)]
+        if rest is None:
+            self.pieces.append(found)
+        else:
+            codes[rest] = found
+            self.pieces.append(codes)
+
+    def _code(self, label: Any) -> int:
+        label = plain_label(label)
+        if is_blank(label):
+            return -1
+        key = level_key(label)
+        if key not in self.positions:
+            if len(self.labels) > MANY:
+                self.exhausted = True
+                return MANY
+            self.positions[key] = len(self.labels)
+            self.labels.append(label)
+        return self.positions[key]
+
+    def factor(self) -> Factor:
+        """The whole column."""
+        codes = np.concatenate(self.pieces) if self.pieces else np.zeros(0, np.int8)
+        return Factor(codes, self.labels, self.exhausted)
