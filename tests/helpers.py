@@ -50,7 +50,8 @@ def fake_posterior(
     """A posterior whose indicators are two-state Markov chains around random inclusion probabilities.
 
     Up to p = 12 about one candidate in eight is surely there, one in six is uncertain and the rest is nearly
-    or surely absent; with more variables the expected number of neighbours stays the same. `persistence` is the autocorrelation of the indicators; `other` goes to :class:`Posterior`.
+    or surely absent; with more variables the expected number of neighbours stays the same.
+    `persistence` is the autocorrelation of the indicators; `other` goes to :class:`Posterior`.
     """
     rng = np.random.default_rng(seed)
     features = Features.pairs(p) if order == 2 else Features.up_to(p, order)

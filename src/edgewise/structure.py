@@ -245,8 +245,14 @@ def _slow_centrality(posterior: Posterior, kind: str, max_draws: int | None) -> 
 def _eigenvector(graph: networkx.Graph, names: tuple[str, ...]) -> np.ndarray:
     # By hand: the package's iteration fails on graphs without edges or with several components.
     import networkx
+    from scipy.sparse import eye_array
+    from scipy.sparse.linalg import eigsh
 
     if graph.number_of_edges() == 0:
         return np.zeros(len(names))
-    matrix = np.abs(networkx.to_numpy_array(graph, nodelist=list(names), weight="coupling"))
-    return np.abs(np.linalg.eigh(matrix)[1][:, -1])
+    if len(names) < 3:
+        return np.full(len(names), np.sqrt(1 / len(names)))
+    matrix = abs(networkx.to_scipy_sparse_array(graph, nodelist=list(names), weight="coupling", dtype=float))
+    # Adding a multiple of the identity tells the largest eigenvalue from minus itself (bipartite graphs).
+    matrix = matrix + matrix.sum(axis=0).max() * eye_array(len(names))
+    return np.abs(eigsh(matrix, k=1, v0=np.ones(len(names)))[1][:, 0])
