@@ -29,7 +29,7 @@ from edgewise.errors import DataError
 from edgewise.interrupt import Interrupt
 from edgewise.progress import Callback, open_display
 from edgewise.recorder import Recorder
-from edgewise.stopping import Budget, check_whole
+from edgewise.stopping import Budget, Look, check_whole
 from edgewise.workers import Plan, worker_count
 
 
@@ -48,6 +48,8 @@ class RunResult:
     all_draws : list of Draws
         The draws up to those states: a chain that was ahead of the others when the run was cut short has
         more of them than it shows in `draws`.
+    last_look : Look or None
+        ESS and R-hat when the chains last met.
     info : dict
         How the run was made and why it stopped, as plain values.
     """
@@ -57,6 +59,7 @@ class RunResult:
     counters: list[Mapping[str, float]]
     states: list[Mapping[str, np.ndarray]]
     all_draws: list[Draws]
+    last_look: Look | None
     info: dict[str, Any]
 
 
@@ -200,6 +203,7 @@ def run(
         [chain.facts().counters for chain in conductor.chains],
         [chain.state() for chain in conductor.chains],
         [chain.draws() for chain in conductor.chains],
+        conductor.last_look,
         info,
     )
 

@@ -1,0 +1,485 @@
+"""`SpikeSlabMRF`: the scikit-learn face of edgewise; no mathematics."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from edgewise.chains import RunResult, run
+from edgewise.data import BinaryData, encode_rows, read_data
+from edgewise.engines.protocol import Problem
+from edgewise.errors import DataError, EdgewiseWarning
+from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
+from edgewise.posterior import Posterior
+from edgewise.priors import Prior
+from edgewise.progress import Callback
+from edgewise.stopping import check_whole
+
+if TYPE_CHECKING:
+    import pandas
+
+SCORES = ("pseudo", "likelihood")
+_SHARED = ("executor", "callback")
+
+
+class SpikeSlabMRF(DensityMixin, BaseEstimator):
+    """Bayesian structure learning of a binary Markov random field.
+
+    Every candidate edge is either absent or has a parameter from a normal slab; `fit` draws graphs and
+    parameters from their posterior until the answer is precise enough.
+
+    Parameters
+    ----------
+    engine : {"auto", "exact", "particle", "langevin"}
+        How to draw; ``"auto"`` chooses by the size of the problem and `engine_reason_` says why.
+    chains : int
+        Number of independent chains.
+    min_draws, max_draws : int
+        Kept draws per chain.
+    thin : int or "auto"
+        Iterations per kept draw; ``"auto"`` lets the engine measure what is worth keeping.
+    target_ess : float or None
+        Stop when the slowest uncertain edge has this bulk effective sample size (and R-hat < 1.01). None
+        makes all `max_draws` draws.
+    max_time : float, optional
+        Wall seconds after which to stop; the one-time compiling does not count.
+    prior : Prior, optional
+        The whole prior; the default is that of Chen & Welling (2012).
+    features : int, list of cliques or Features, optional
+        Candidates: all pairs by default, all cliques up to a size, or the ones listed.
+    settings : mapping, optional
+        Settings of the engine that are to differ from its defaults.
+    start : str or sequence of str
+        Where chains start: ``"default"``, ``"empty"``, ``"random"`` or ``"full"``; one for all or one each.
+    n_jobs : int, optional
+        Chains computed at the same time, as in joblib (-1: all cores). None takes all cores, unless joblib
+        is at work around the fit and says otherwise.
+    executor : concurrent.futures.Executor, optional
+        Where to compute instead of on threads of this process.
+    random_state : int, RandomState, Generator or None
+        Seed. The same seed gives the same draws whatever the number of workers.
+    progress : bool or "lines"
+        Whether to show what happens: a live table in terminals and notebooks, plain lines elsewhere.
+    callback : callable, optional
+        Called now and then with an :class:`edgewise.progress.View`.
+    checkpoint : path, optional
+        Directory in which the fit is saved every `checkpoint_every` seconds. A fit that finds its own
+        checkpoint there goes on to the very draws it would have made.
+    checkpoint_every : float
+        Seconds between saves.
+    missing : {"error", "drop"}
+        What to do about rows with blank cells.
+    constant : {"error", "keep", "drop"}
+        What to do about columns with one level.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Everything there is to ask.
+    inclusion_ : array (p, p)
+        Posterior inclusion probability of every pair.
+    coupling_ : array (p, p)
+        Posterior mean of the pair parameters, in 0/1 coding.
+    bias_ : array (p,)
+        Posterior mean of the biases, in 0/1 coding.
+    median_model_ : MRF
+        The edges that are more probable than not, with their mean parameters.
+    prior_ : ResolvedPrior
+        The prior laid out over the candidates.
+    engine_, engine_reason_ : str
+        The engine used, and why.
+    stop_reason_ : str
+        ``"target_ess"``, ``"max_draws"``, ``"max_time"`` or ``"interrupted"``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> rain = rng.random(200) < 0.5
+    >>> umbrella = np.where(rng.random(200) < 0.9, rain, ~rain)
+    >>> dice = rng.random(200) < 0.5
+    >>> X = np.stack([rain, umbrella, dice], axis=1)
+    >>> fitted = SpikeSlabMRF(random_state=0, progress=False, max_draws=2000).fit(X)
+    >>> (fitted.inclusion_ > 0.5).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 0],
+           [0, 0, 0]])
+    """
+
+    def __init__(
+        self,
+        engine: str = "auto",
+        *,
+        chains: int = 4,
+        min_draws: int = 1000,
+        max_draws: int = 20_000,
+        thin: int | str = "auto",
+        target_ess: float | None = 400,
+        max_time: float | None = None,
+        prior: Prior | None = None,
+        features: FeatureArgument | Features = None,
+        settings: Mapping[str, Any] | None = None,
+        start: str | Sequence[str] = "default",
+        n_jobs: int | None = None,
+        executor: Executor | None = None,
+        random_state: Any = None,
+        progress: bool | str = True,
+        callback: Callback | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60,
+        missing: str = "error",
+        constant: str = "error",
+    ) -> None:
+        self.engine = engine
+        self.chains = chains
+        self.min_draws = min_draws
+        self.max_draws = max_draws
+        self.thin = thin
+        self.target_ess = target_ess
+        self.max_time = max_time
+        self.prior = prior
+        self.features = features
+        self.settings = settings
+        self.start = start
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.random_state = random_state
+        self.progress = progress
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.missing = missing
+        self.constant = constant
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SpikeSlabMRF:
+        """Draw from the posterior given the rows of `X`.
+
+        Parameters
+        ----------
+        X : array, DataFrame, path of a file, or BinaryData
+            One row per case, one column per variable with two levels.
+        y : ignored
+            Present because scikit-learn expects it.
+        sample_weight : array (rows,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        SpikeSlabMRF
+            Itself. After Ctrl-C too, with the draws made so far and `stop_reason_` ``"interrupted"``.
+        """
+        started = time.monotonic()
+        self._check_prior()
+        self._note_columns(X)
+        data = read_data(X, sample_weight=sample_weight, missing=self.missing, constant=self.constant)
+        if not hasattr(self, "n_features_in_"):
+            self.n_features_in_ = data.n_variables
+        prior = self.prior or Prior()
+        features = resolve_features(self.features, data.n_variables, data.names)
+        resolved = prior.resolve(features, data.names)
+        problem = Problem(features, sufficient_statistics(data, features), resolved)
+        max_time = self.max_time
+        if isinstance(max_time, int | float) and max_time > 0:
+            max_time = max(1e-9, max_time - (time.monotonic() - started))
+        result = self._run(
+            problem,
+            self.engine,
+            data.digest(),
+            prior,
+            min_draws=self.min_draws,
+            max_draws=self.max_draws,
+            target_ess=self.target_ess,
+            max_time=max_time,
+            seed=_seed(self.random_state),
+        )
+        self._problem, self._prior, self._digest = problem, prior, data.digest()
+        self._columns = data.names, data.levels
+        self._notes = {
+            "data_digest": self._digest,
+            "n_rows": data.n_rows,
+            "notes": list(data.notes),
+            "group_name": data.group_name,
+        }
+        self._set_results(result)
+        return self
+
+    def extend(self, draws: int = 1000) -> SpikeSlabMRF:
+        """Go on where the chains stopped, for `draws` more draws of each chain.
+
+        The result is the same as if the fit had been that long from the beginning.
+        """
+        check_is_fitted(self)
+        check_whole("draws", draws, 1)
+        total = self.posterior_.n_draws + int(draws)
+        result = self._run(
+            self._problem,
+            self.engine_,
+            self._digest,
+            self._prior,
+            min_draws=total,
+            max_draws=total,
+            target_ess=None,
+            max_time=None,
+            seed=None,
+            previous=self._result,
+        )
+        result.info["engine_reason"] = self.engine_reason_
+        self._set_results(result)
+        return self
+
+    def summary(self, **options: Any) -> pandas.DataFrame:
+        """One row per candidate edge; see :meth:`Posterior.summary <edgewise.Posterior.summary>`."""
+        check_is_fitted(self)
+        return self.posterior_.summary(**options)
+
+    def score(self, X: Any, y: Any = None, *, kind: str = "pseudo", mixture: int = 100) -> float:
+        """Mean log score per row of the posterior mixture; larger is better.
+
+        Parameters
+        ----------
+        X : array, DataFrame or path
+            Rows in the coding of the fit.
+        y : ignored
+            Present because scikit-learn expects it.
+        kind : {"pseudo", "likelihood"}
+            The sum over variables of the log probability of each given all others, or the log probability
+            of whole rows (exact where that is possible, by annealed importance sampling elsewhere).
+        mixture : int
+            Number of posterior draws in the mixture.
+        """
+        from edgewise import predict
+
+        if kind not in SCORES:
+            raise DataError(f"kind must be one of {', '.join(map(repr, SCORES))}; not {kind!r}.")
+        rows = self._rows(X)
+        models = self.posterior_.mixture(mixture)
+        if kind == "pseudo":
+            return float(np.mean(predict.pseudo_log_likelihood(models, rows)))
+        return float(np.mean(predict.log_likelihood(models, rows)))
+
+    def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100) -> np.ndarray:
+        """Probability that each target variable is 1 given the other cells of its row.
+
+        Parameters
+        ----------
+        X : array, DataFrame or path
+            Rows in the coding of the fit. Blank cells are unknown and summed over.
+        target : name, index or a list of them, optional
+            Variables to predict, by default all. A target's own cells are not looked at.
+        mixture : int
+            Number of posterior draws in the mixture.
+
+        Returns
+        -------
+        array (rows, targets)
+            One column per target, also when there is only one.
+        """
+        from edgewise import predict
+
+        rows = self._rows(X, allow_missing=True)
+        targets = self._targets(target)
+        return predict.conditional_probability(self.posterior_.mixture(mixture), rows, targets)
+
+    def sample(self, n: int = 1, random_state: Any = None, *, mixture: int = 100) -> Any:
+        """Draw `n` rows from the posterior predictive distribution, in the labels of the fit.
+
+        Returns a DataFrame if the fit had column names and an array otherwise.
+        """
+        check_is_fitted(self)
+        check_whole("n", n, 1)
+        seed = _seed(random_state)
+        rng = np.random.default_rng(np.random.SeedSequence().entropy if seed is None else seed)
+        models = self.posterior_.mixture(mixture, seed=int(rng.integers(2**31)))
+        owner = rng.integers(len(models), size=n)
+        rows = np.empty((n, self.posterior_.n_variables), np.uint8)
+        for number, model in enumerate(models):
+            mine = np.flatnonzero(owner == number)
+            if len(mine):
+                rows[mine] = _sample_model(model, len(mine), rng)
+        return self._labelled(rows)
+
+    def _run(self, problem: Problem, engine: str, digest: str, prior: Prior, **options: Any) -> RunResult:
+        return run(
+            problem,
+            engine,
+            chains=self.chains,
+            thin=self.thin,
+            executor=self.executor,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
+            settings=self.settings,
+            start=self.start,
+            callback=self.callback,
+            identity={"data": digest, "prior": prior.to_dict()},
+            **options,
+        )
+
+    def _set_results(self, result: RunResult) -> None:
+        self._result = result
+        names, levels = self._columns
+        self.posterior_ = Posterior(
+            result.draws,
+            self._problem.features,
+            names,
+            levels,
+            self._problem.statistics,
+            self._prior,
+            {**result.info, **self._notes},
+            result.edge_sums,
+            result.counters,
+        )
+        self.inclusion_ = self.posterior_.inclusion
+        self.coupling_ = self.posterior_.coupling()
+        self.bias_ = self.posterior_.bias
+        self.median_model_ = self.posterior_.median_model
+        self.prior_ = self._problem.prior
+        self.engine_ = result.info["engine"]
+        self.engine_reason_ = result.info["engine_reason"]
+        self.stop_reason_ = result.info["stop_reason"]
+        self._warn_if_rough(result)
+
+    def _warn_if_rough(self, result: RunResult) -> None:
+        seen = result.last_look
+        if seen is None or result.info["stop_reason"] not in ("max_draws", "max_time"):
+            return
+        target = self.target_ess
+        low = target is not None and seen.ess < target
+        apart = seen.r_hat >= 1.01
+        if not (low or apart):
+            return
+        names, _ = self._columns
+        if seen.slowest >= 0:
+            slowest = f"edge {self._problem.features.label(seen.slowest, names)}"
+        else:
+            slowest = {-1: "the number of edges", -2: "p0", -3: "sigma0"}[seen.slowest]
+        warnings.warn(
+            f"The fit stopped before it was as precise as asked: the effective sample size of {slowest} is "
+            f"{seen.ess:.0f} (asked: {target:g}) and the largest R-hat {seen.r_hat:.3f} (asked: below 1.01). "
+            "Go on with extend(draws=...), or raise max_draws or max_time.",
+            EdgewiseWarning,
+            stacklevel=4,
+        )
+
+    def _check_prior(self) -> None:
+        if self.prior is not None and not isinstance(self.prior, Prior):
+            raise DataError(
+                f"prior must be an edgewise.priors.Prior or None, not {self.prior!r}; "
+                "for instance Prior(inclusion=FixedInclusion(0.1))."
+            )
+
+    def _note_columns(self, X: Any) -> None:
+        """Set `n_features_in_` and `feature_names_in_` as scikit-learn does, where X has columns."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if len(getattr(X, "shape", ())) == 2:
+            validate_data(self, X, skip_check_array=True)
+        elif isinstance(X, BinaryData):
+            self.feature_names_in_ = np.array(X.names, object)
+
+    def _rows(self, X: Any, allow_missing: bool = False) -> np.ndarray:
+        check_is_fitted(self)
+        if len(getattr(X, "shape", ())) == 2 and not hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        names, levels = self._columns
+        return encode_rows(X, names, levels, allow_missing=allow_missing)
+
+    def _targets(self, target: Any) -> list[int]:
+        names, _ = self._columns
+        if target is None:
+            return list(range(len(names)))
+        wanted = [target] if isinstance(target, str | Integral) else list(target)
+        found = []
+        for variable in wanted:
+            if isinstance(variable, str) and variable in names:
+                found.append(names.index(variable))
+            elif isinstance(variable, Integral) and 0 <= int(variable) < len(names):
+                found.append(int(variable))
+            else:
+                known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+                raise DataError(f"There is no variable {variable!r}; the variables are: {known}.")
+        return found
+
+    def _labelled(self, rows: np.ndarray) -> Any:
+        names, levels = self._columns
+        columns = [np.array(pair)[rows[:, j]] for j, pair in enumerate(levels)]
+        if hasattr(self, "feature_names_in_"):
+            import pandas
+
+            return pandas.DataFrame(dict(zip(names, columns)))
+        return np.stack(columns, axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        tags.non_deterministic = False
+        return tags
+
+    def __sklearn_clone__(self) -> SpikeSlabMRF:
+        # An executor cannot be copied, and a copy of a callback would report to nobody.
+        parameters = self.get_params(deep=False)
+        copy = type(self)(
+            **{
+                name: value if name in _SHARED else clone(value, safe=False)
+                for name, value in parameters.items()
+            }
+        )
+        if hasattr(self, "_metadata_request"):
+            copy._metadata_request = self._metadata_request
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        # Threads, sockets and displays stay where they are; the rest of the fit travels.
+        return {name: None if name in _SHARED else value for name, value in state.items()}
+
+    def _html_repr(self) -> str:
+        page = super()._html_repr()
+        if not hasattr(self, "posterior_"):
+            return page
+        table = self.posterior_.summary().sort_values("inclusion", ascending=False).head(10)
+        shown = table[["edge", "inclusion", "evidence", "mean", "sd"]]
+        html = shown.to_html(index=False, escape=True, float_format=lambda value: f"{value:.3f}")
+        return (
+            f"{page}<p>{self.posterior_.info['stop_message']} The ten most probable of "
+            f"{self.posterior_.n_cliques:,} candidate edges:</p>{html}"
+        )
+
+
+def _seed(random_state: Any) -> int | None:
+    """A seed that can be written down."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return int(random_state)
+    raise DataError(
+        f"random_state must be None, a whole number of at least 0, a Generator or a RandomState; not "
+        f"{random_state!r}."
+    )
+
+
+def _sample_model(model: Any, n: int, rng: np.random.Generator) -> np.ndarray:
+    from edgewise import exact
+
+    if exact.feasible(model):
+        return exact.sample(model, n, rng)
+    return model.gibbs(n, 300, rng)
