@@ -1,0 +1,126 @@
+"""Gibbs sampling of the particles, vectorised across particles (Chen & Welling 2012, section 3.1).
+
+Symbols: ``X[i, s]`` state of variable i in particle s (float32 0/1), ``F[i, s]`` its field
+``theta_i + sum_a theta_a prod_{j in a, j != i} x_j`` over the active cliques a that contain i, so that
+``P(x_i = 1 | rest) = 1 / (1 + exp(-F[i, s]))``. Fields are kept up to date when a state changes, so that
+every other kernel can read them. ``theta[a]`` holds all candidates, ``members[a]`` their variables (padded
+with -1), and the graph lists, per variable i, the active cliques
+``adjacent[start[i] : start[i] + degree[i]]``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from edgewise.kernels.random import fast_exp, lane_uniform
+
+VECTOR = {"contract", "nsz"}
+
+
+@njit(nogil=True, cache=True)
+def graph_arrays(members, n_variables):
+    """An empty graph with room for every candidate: start, degree, adjacent."""
+    counts = np.zeros(n_variables + 1, np.int64)
+    for a in range(members.shape[0]):
+        for k in range(members.shape[1]):
+            if members[a, k] >= 0:
+                counts[members[a, k] + 1] += 1
+    start = np.cumsum(counts)
+    return start, np.zeros(n_variables, np.int64), np.full(start[-1], -1, np.int32)
+
+
+@njit(nogil=True, cache=True)
+def connect(a, members, start, degree, adjacent):
+    """Make clique `a` active in the graph."""
+    for k in range(members.shape[1]):
+        i = members[a, k]
+        if i >= 0:
+            adjacent[start[i] + degree[i]] = a
+            degree[i] += 1
+
+
+@njit(nogil=True, cache=True)
+def disconnect(a, members, start, degree, adjacent):
+    """Take clique `a` out of the graph."""
+    for k in range(members.shape[1]):
+        i = members[a, k]
+        if i >= 0:
+            last = start[i] + degree[i] - 1
+            position = start[i]
+            while adjacent[position] != a:
+                position += 1
+            adjacent[position] = adjacent[last]
+            adjacent[last] = -1
+            degree[i] -= 1
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
+def add_scaled(target, scale, values):
+    """target += scale * values."""
+    for s in range(target.shape[0]):
+        target[s] += scale * values[s]
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
+def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product):
+    """Bring the fields up to date after variable `i` changed by `change[s]`; `product` is scratch."""
+    order = members.shape[1]
+    for position in range(start[i], start[i] + degree[i]):
+        a = adjacent[position]
+        weight = np.float32(theta[a])
+        if order == 2 or members[a, 2] < 0:
+            add_scaled(F[members[a, 0] + members[a, 1] - i], weight, change)
+            continue
+        for k in range(order):
+            j = members[a, k]
+            if j < 0 or j == i:
+                continue
+            product[:] = change
+            for l in range(order):
+                other = members[a, l]
+                if other >= 0 and other != i and other != j:
+                    for s in range(product.shape[0]):
+                        product[s] *= X[other, s]
+            add_scaled(F[j], weight, product)
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
+def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product):
+    """Fields from scratch."""
+    order = members.shape[1]
+    for i in range(X.shape[0]):
+        F[i, :] = np.float32(bias[i])
+        for position in range(start[i], start[i] + degree[i]):
+            a = adjacent[position]
+            weight = np.float32(theta[a])
+            if order == 2 or members[a, 2] < 0:
+                add_scaled(F[i], weight, X[members[a, 0] + members[a, 1] - i])
+                continue
+            product[:] = np.float32(1.0)
+            for k in range(order):
+                j = members[a, k]
+                if j >= 0 and j != i:
+                    for s in range(product.shape[0]):
+                        product[s] *= X[j, s]
+            add_scaled(F[i], weight, product)
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
+def redraw_variable(x, field, lanes, change):
+    """Draw one variable of all particles from its conditional; `change` receives new minus old."""
+    one = np.float32(1.0)
+    zero = np.float32(0.0)
+    for s in range(x.shape[0]):
+        u = lane_uniform(lanes, s)
+        new = one if u * (one + fast_exp(-field[s])) < one else zero
+        change[s] = new - x[s]
+        x[s] = new
+
+
+@njit(nogil=True, cache=True)
+def gibbs_sweep(X, F, lanes, theta, members, start, degree, adjacent, change, product):
+    """One systematic sweep over the variables of all particles; fields stay up to date."""
+    for i in range(X.shape[0]):
+        redraw_variable(X[i], F[i], lanes, change)
+        spread_change(i, change, X, F, theta, members, start, degree, adjacent, product)

@@ -1,0 +1,141 @@
+"""Random numbers for the kernels: one scalar stream per chain and one small stream per particle lane.
+
+The scalar stream is xoshiro256++ (state: uint64[4]); the lanes are xoshiro128+ (state: uint32[4, n]), laid
+out so that a loop over the particles vectorises. Both are plain arrays, so a chain can be saved and goes on
+with the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def int_bits_as_float(typingctx, bits):
+    """Read the bits of an int32 as a float32."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(types.float32))
+
+    return types.float32(types.int32), codegen
+
+
+def scalar_stream(seed: np.random.SeedSequence) -> np.ndarray:
+    """State of a scalar stream."""
+    return seed.generate_state(4, np.uint64)
+
+
+def lane_streams(seed: np.random.SeedSequence, n: int) -> np.ndarray:
+    """States of `n` independent lanes."""
+    return np.ascontiguousarray(seed.generate_state(4 * n, np.uint32).reshape(4, n))
+
+
+@njit(nogil=True, cache=True)
+def _rotate(x, k):
+    return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
+
+
+@njit(nogil=True, cache=True)
+def next_bits(stream):
+    """64 random bits (xoshiro256++)."""
+    result = _rotate(stream[0] + stream[3], 23) + stream[0]
+    t = stream[1] << np.uint64(17)
+    stream[2] ^= stream[0]
+    stream[3] ^= stream[1]
+    stream[1] ^= stream[2]
+    stream[0] ^= stream[3]
+    stream[2] ^= t
+    stream[3] = _rotate(stream[3], 45)
+    return result
+
+
+@njit(nogil=True, cache=True)
+def uniform(stream):
+    """Uniform on the open interval (0, 1)."""
+    return (np.float64(next_bits(stream) >> np.uint64(12)) + 0.5) * (1.0 / 4503599627370496.0)
+
+
+@njit(nogil=True, cache=True)
+def below(stream, n):
+    """Uniform integer in [0, n)."""
+    k = np.int64(uniform(stream) * n)
+    return k if k < n else n - 1
+
+
+@njit(nogil=True, cache=True)
+def normal(stream):
+    """Standard normal (Box-Muller, one value per call so that there is nothing else to save)."""
+    return math.sqrt(-2.0 * math.log(uniform(stream))) * math.cos(2.0 * math.pi * uniform(stream))
+
+
+@njit(nogil=True, cache=True)
+def gamma(stream, shape):
+    """Gamma with unit rate (Marsaglia & Tsang 2000)."""
+    if shape < 1.0:
+        return gamma_above_one(stream, shape + 1.0) * uniform(stream) ** (1.0 / shape)
+    return gamma_above_one(stream, shape)
+
+
+@njit(nogil=True, cache=True)
+def gamma_above_one(stream, shape):
+    """Gamma with unit rate for shape >= 1."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = normal(stream)
+        v = 1.0 + c * x
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        if math.log(uniform(stream)) < 0.5 * x * x + d - d * v + d * math.log(v):
+            return d * v
+
+
+@njit(nogil=True, cache=True)
+def beta(stream, a, b):
+    """Beta(a, b)."""
+    x = gamma(stream, a)
+    return x / (x + gamma(stream, b))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def lane_uniform(lanes, s):
+    """Next uniform float32 in [0, 1) of lane `s` (xoshiro128+)."""
+    s0 = lanes[0, s]
+    s1 = lanes[1, s]
+    s2 = lanes[2, s]
+    s3 = lanes[3, s]
+    result = np.uint32(s0 + s3)
+    t = np.uint32(s1 << np.uint32(9))
+    s2 = np.uint32(s2 ^ s0)
+    s3 = np.uint32(s3 ^ s1)
+    s1 = np.uint32(s1 ^ s2)
+    s0 = np.uint32(s0 ^ s3)
+    s2 = np.uint32(s2 ^ t)
+    s3 = np.uint32((s3 << np.uint32(11)) | (s3 >> np.uint32(21)))
+    lanes[0, s] = s0
+    lanes[1, s] = s1
+    lanes[2, s] = s2
+    lanes[3, s] = s3
+    return np.float32(np.int32(result >> np.uint32(8))) * np.float32(1.0 / 16777216.0)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def fast_exp(x):
+    """exp of a float32 to about 2e-7, the argument held within +-86; vectorises."""
+    y = x * np.float32(1.4426950408889634)
+    y = y if y < np.float32(125.0) else np.float32(125.0)
+    y = y if y > np.float32(-125.0) else np.float32(-125.0)
+    k = np.int32(y + np.float32(127.0))
+    f = y - np.float32(np.int32(k - np.int32(127)))
+    r = np.float32(1.8775767e-3)
+    r = r * f + np.float32(8.9893397e-3)
+    r = r * f + np.float32(5.5826318e-2)
+    r = r * f + np.float32(2.4015361e-1)
+    r = r * f + np.float32(6.9315308e-1)
+    r = r * f + np.float32(9.9999994e-1)
+    return r * int_bits_as_float(np.int32(k << np.int32(23)))
