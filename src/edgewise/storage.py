@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import tempfile
@@ -30,6 +31,7 @@ FORMAT = "edgewise posterior"
 FORMAT_VERSION = 1
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
 _KEYS_SHOWN = ("engine", "seed", "data_digest", "n_rows", "created", "settings", "versions")
+_PACKED: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 # HDF5 keeps an attribute in the 64 kB header of its object.
 _LONGEST_ATTRIBUTE = 30_000
 
@@ -158,7 +160,7 @@ def _rebuild(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> Pos
     names = record["names"]
     ends = np.concatenate([[0], np.cumsum(size.sum(axis=1))]).astype(int)
     draws = []
-    for chain, (start, stop) in enumerate(zip(ends, ends[1:])):
+    for chain, (start, stop) in enumerate(itertools.pairwise(ends)):
         draws.append(
             Draws(
                 np.concatenate([[0], np.cumsum(size[chain])]).astype(np.int64),

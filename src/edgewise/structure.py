@@ -53,8 +53,8 @@ class Estimate(float):
 
     __str__ = __repr__
 
-    def __getnewargs__(self) -> tuple[float, float, int]:
-        return float(self), self.mcse, self.n_draws
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Estimate, (float(self), self.mcse, self.n_draws)
 
 
 def draw_of_entry(draws: Draws) -> np.ndarray:
@@ -159,7 +159,7 @@ def draw_graph(draws: Draws, features: Features, names: tuple[str, ...], positio
     """
     import networkx
 
-    graph = networkx.Graph()
+    graph: networkx.Graph = networkx.Graph()
     graph.add_nodes_from(names)
     indices, values = draws.active(position)
     if features.pairs_only:
@@ -184,10 +184,11 @@ def draw_graph(draws: Draws, features: Features, names: tuple[str, ...], positio
 def ask(posterior: Posterior, question: Callable[[networkx.Graph], Any], max_draws: int | None) -> Estimate:
     """Probability that the answer to a question about the graph is yes."""
     positions = thinned(posterior.n_chains, posterior.n_draws, max_draws)
-    answers = np.zeros(positions.shape)
-    for where, position in np.ndenumerate(positions):
-        graph = draw_graph(posterior.joined, posterior.features, posterior.names, int(position))
-        answers[where] = bool(question(graph))
+    graphs = (
+        draw_graph(posterior.joined, posterior.features, posterior.names, position)
+        for position in positions.ravel().tolist()
+    )
+    answers = np.array([bool(question(graph)) for graph in graphs], float).reshape(positions.shape)
     mean = float(answers.mean())
     count = answers.size
     enough = answers.shape[1] >= convergence.FEWEST_DRAWS
@@ -252,7 +253,7 @@ def _eigenvector(graph: networkx.Graph, names: tuple[str, ...]) -> np.ndarray:
         return np.zeros(len(names))
     if len(names) < 3:
         return np.full(len(names), np.sqrt(1 / len(names)))
-    matrix = abs(networkx.to_scipy_sparse_array(graph, nodelist=list(names), weight="coupling", dtype=float))
+    matrix = abs(networkx.to_scipy_sparse_array(graph, nodelist=list(names), weight="coupling"))
     # Adding a multiple of the identity tells the largest eigenvalue from minus itself (bipartite graphs).
     matrix = matrix + matrix.sum(axis=0).max() * eye_array(len(names))
     return np.abs(eigsh(matrix, k=1, v0=np.ones(len(names)))[1][:, 0])

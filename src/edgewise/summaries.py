@@ -162,7 +162,9 @@ def moments(table: CliqueDraws, given_inclusion: bool) -> tuple[np.ndarray, np.n
     divisor = counts if given_inclusion else np.full(table.n_cliques, table.total)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = sums / divisor
-        squares = np.bincount(owner, (table.value - mean[owner]) ** 2, minlength=table.n_cliques)
+        squares = np.bincount(owner, (table.value - mean[owner]) ** 2, minlength=table.n_cliques).astype(
+            float
+        )
         if not given_inclusion:
             squares += (table.total - counts) * mean**2
         sd = np.sqrt(squares / (divisor - 1))

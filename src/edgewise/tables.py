@@ -137,7 +137,7 @@ def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:
     if not 0 <= threshold <= 1:
         raise DataError(f"threshold must lie between 0 and 1, not {threshold!r}.")
     names = posterior.names
-    graph = networkx.Graph(threshold=threshold)
+    graph: networkx.Graph = networkx.Graph(threshold=threshold)
     graph.add_nodes_from((name, {"bias": float(bias)}) for name, bias in zip(names, posterior.bias))
     if not posterior.features.pairs_only:
         shared = posterior.shared_clique_probability()
