@@ -1,1 +1,23 @@
-"""Puts this directory on the path, so that tests can import ``helpers`` and other shared modules."""
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20120626)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Directory of the real data sets, or a skip that says how to provide it."""
+    directory = os.environ.get("EDGEWISE_DATA")
+    if not directory or not Path(directory).is_dir():
+        pytest.skip("set EDGEWISE_DATA to the directory of the real data sets to run this test")
+    return Path(directory)

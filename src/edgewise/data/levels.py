@@ -28,9 +28,9 @@ OPPOSITES = {
 # What a blank cell looks like in text: the markers pandas knows, the "?" of many repositories and
 # the "." of SAS and Stata.
 BLANKS = frozenset(
-    ("", "?", ".", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan")
-    + ("NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN")
+    {"", "?", ".", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN"}
 )
+BLANKS |= {"-nan", "NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"}
 MANY = 100
 
 
@@ -191,7 +191,7 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
             return Problem(
                 LEVELS,
                 f"column {name!r} holds {type(label).__name__} values such as {str(label)!r} "
-                f"({where(first(k))}), not two levels; leave it out with drop_columns=[{name!r}] or recode it.",
+                f"({where(first(k))}), not two levels; leave it out with drop_columns=[{name!r}].",
                 (name,),
             )
     if not factor.exhausted and len(labels) <= MANY:
@@ -242,7 +242,8 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
             f"{hint} with drop_columns=[{name!r}].",
             (name,),
         )
-    order = np.argsort(-counts, kind="stable")
+    expected = _expected_pair(labels)
+    order = sorted(range(len(labels)), key=lambda k: (k not in expected, -counts[k], k))
     main = " and ".join(repr(labels[k]) for k in sorted(order[:2]))
     extra = []
     for k in order[2:]:
@@ -257,6 +258,15 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
         f"or leave the column out with drop_columns=[{name!r}].",
         (name,),
     )
+
+
+def _expected_pair(labels: Sequence[Any]) -> list[int]:
+    """Positions of two labels that belong together, such as 0 and 1 or y and n, where there are such."""
+    places = {str(label).casefold(): k for k, label in enumerate(labels)}
+    for zero, one in (("0", "1"), ("-1", "1"), *((zero, one) for one, zero in OPPOSITES.items())):
+        if zero in places and one in places:
+            return [places[zero], places[one]]
+    return []
 
 
 def _looks_like_code(label: Any) -> bool:

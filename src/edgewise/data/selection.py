@@ -84,8 +84,8 @@ def _check_names(names: Sequence[str], variables: Sequence[int], problems: list[
             Problem(
                 NAMES,
                 f"{counted(len(unnamed), 'column')} without a name (number "
-                f"{listing([k + 1 for k in unnamed])} from the left); name every column, or leave it out with "
-                f"drop_columns={unnamed[:3]!r} if it only numbers the rows.",
+                f"{listing([k + 1 for k in unnamed])} from the left); name every column, or leave it out "
+                f"with drop_columns={unnamed[:3]!r} if it only numbers the rows.",
             )
         )
     places = defaultdict(list)

@@ -47,8 +47,8 @@ def open_text(content: Content) -> TextTable:
             [
                 Problem(
                     SHAPE,
-                    f"the first line ({delimiter.join(header[:6])}{'...' if len(header) > 6 else ''}) looks like "
-                    "data; put a line of column names before it.",
+                    f"the first line ({delimiter.join(header)[:40]}...) looks like data; "
+                    "put a line of column names before it.",
                 )
             ],
         )
