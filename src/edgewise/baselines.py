@@ -90,7 +90,7 @@ class _Lasso(BaseEstimator):
     def score(self, X: Any, y: None = None) -> float:
         """Mean pseudo-log-likelihood of the rows of `X` under the chosen model."""
         check_is_fitted(self)
-        rows = encode_rows(X, self.model_.names, self.levels_)
+        rows = encode_rows(X, list(self.feature_names_in_), self.levels_)
         return float(_pseudo_log_likelihood(rows, self.bias_[None], self.coupling_[None])[0].mean())
 
     def _solve(self, rows: Rows, grid: np.ndarray, names: tuple[str, ...]) -> LassoPath:
@@ -409,6 +409,6 @@ def _report(chosen: LassoPath, rows: Rows) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str], which: np.ndarray, most: int = 8) -> str:
-    found = [names[i] for i in np.flatnonzero(which)]
+    found = [names[int(i)] for i in np.flatnonzero(which)]
     rest = f" and {len(found) - most} more" if len(found) > most else ""
     return ", ".join(found[:most]) + rest
