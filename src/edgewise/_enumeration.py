@@ -15,7 +15,7 @@ import numpy as np
 from edgewise.model import MRF
 
 # The lowest bits are summed together by one matrix product: NumPy is slow on inner loops of a few cells.
-LOW_BITS = 4
+LOW_BITS = 6
 
 
 def sum_over_subsets(table: np.ndarray) -> None:
