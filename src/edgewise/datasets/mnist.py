@@ -119,8 +119,8 @@ def _read_images(path: Path) -> np.ndarray:
         raise FileError(f"{path} is not an IDX file of 28 x 28 images. Download the file again.")
     if len(content) != 16 + header[1] * 784:
         raise FileError(
-            f"{path} should hold {header[1]} images and has {(len(content) - 16) / 784:.1f}; "
-            "it is truncated. Download the file again."
+            f"{path} should have {16 + header[1] * 784:,} bytes for its {header[1]:,} images and has "
+            f"{len(content):,}: it is damaged. Download the file again."
         )
     return np.frombuffer(content, np.uint8, offset=16).reshape(-1, 28, 28)
 
