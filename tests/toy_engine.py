@@ -6,6 +6,8 @@ It is selected with ``engine="toy_engine:ToyEngine"`` when this directory is on 
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -15,7 +17,8 @@ import numpy as np
 from edgewise.draws import Draws
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
-from edgewise.priors import COMMON, FORBIDDEN, FORCED, SEPARATE
+from edgewise.features import Features, Statistics
+from edgewise.priors import COMMON, FORBIDDEN, FORCED, SEPARATE, Prior
 
 DEFAULTS = {"warm_up": 20, "thin": 1, "delay": 0.0, "fail_at": -1}
 
@@ -59,6 +62,8 @@ class ToyEngine:
         self.warm_up, self.thin = int(chosen["warm_up"]), int(chosen["thin"])
         self.delay, self.fail_at = float(chosen["delay"]), int(chosen["fail_at"])
         p = problem.features.n_variables
+        if p > 10:
+            raise DataError(f"The toy engine takes 10 variables at most, not {p}.")
         rows = (np.arange(2**p)[:, None] >> np.arange(p)) & 1
         columns = [rows.astype(bool)] + [
             rows[:, problem.features.clique(k)].all(axis=1, keepdims=True)
@@ -193,3 +198,35 @@ class ToyEngine:
             "uinteger": spare[1],
         }
         return engine
+
+
+TOY = "toy_engine:ToyEngine"
+
+
+def toy_problem(n_rows: int = 60, n_variables: int = 4, seed: int = 0) -> Problem:
+    """A few variables of which the first two depend on each other."""
+    rows = toy_rows(n_rows, n_variables, seed)
+    features = Features.pairs(n_variables)
+    left, right = np.triu_indices(n_variables, 1)
+    statistics = Statistics(
+        float(n_rows), rows.sum(axis=0).astype(float), (rows.T @ rows)[left, right].astype(float)
+    )
+    return Problem(features, statistics, Prior().resolve(features))
+
+
+def toy_rows(n_rows: int = 60, n_variables: int = 4, seed: int = 0) -> np.ndarray:
+    """Rows of zeros and ones of which the first two columns mostly agree."""
+    rng = np.random.default_rng(seed)
+    rows = (rng.random((n_rows, n_variables)) < 0.5).astype(int)
+    rows[:, 1] = np.where(rng.random(n_rows) < 0.8, rows[:, 0], rows[:, 1])
+    return rows
+
+
+def fingerprint(draws: list[Draws]) -> str:
+    """Digest of every byte of the draws of all chains."""
+    digest = hashlib.sha256()
+    for chain in draws:
+        for part in dataclasses.fields(chain):
+            array = getattr(chain, part.name)
+            digest.update(f"{part.name}{array.dtype}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
