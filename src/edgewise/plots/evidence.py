@@ -1,0 +1,188 @@
+"""What the data say of single edges: evidence against strength, and couplings with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.plots.source import as_posterior, categories, conditional_means
+from edgewise.plots.style import (
+    EVIDENCE,
+    EVIDENCE_COLOURS,
+    INK,
+    MARKERS,
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
+    SET_BY_PRIOR,
+    clique_label,
+    new_axes,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def edge_evidence(
+    source: Any,
+    ax: Axes | None = None,
+    *,
+    thresholds: tuple[float, float] = (3, 10),
+    labels: int = 8,
+    title: str | None = None,
+) -> Axes:
+    """Plot the Bayes factor for the presence of every edge against its coupling.
+
+    The bands are the evidence categories, with the number of edges in each; points drawn as triangles sit
+    at the bound that the number of draws allows. The `labels` strongest edges are named.
+    """
+    posterior = as_posterior(source)
+    factor = np.asarray(posterior.log10_bayes_factor, float)
+    strength = conditional_means(posterior)
+    kinds = categories(posterior, thresholds)
+    usable = kinds != SET_BY_PRIOR
+    ax = new_axes(ax, 7.2, 5.0)
+    reach = max(1.6, float(np.abs(factor[usable]).max(initial=0.0)))
+    extent = reach * 1.12
+    # Room above the points for their names, which stack up where many edges share one bound.
+    top = extent + 0.5 * reach * min(1.0, labels / 8)
+    some, strong = np.log10(thresholds)
+    bands = dict(
+        zip(EVIDENCE, ((strong, top), (some, strong), (-some, some), (-strong, -some), (-extent, -strong)))
+    )
+    for word, (low, high) in bands.items():
+        ax.axhspan(low, high, color=EVIDENCE_COLOURS[word], alpha=0.10, linewidth=0)
+    for word, marker in zip(EVIDENCE, MARKERS):
+        chosen = usable & (kinds == word)
+        size = float(np.clip(4000 / max(int(chosen.sum()), 1), 5, 34))
+        ax.scatter(
+            strength[chosen],
+            factor[chosen],
+            s=size,
+            marker=marker,
+            c=EVIDENCE_COLOURS[word],
+            edgecolors="white",
+            linewidths=0.3,
+            alpha=0.85,
+            label=f"{word}: {int((kinds == word).sum()):,}",
+            rasterized=chosen.sum() > 5000,
+        )
+    ax.axhline(0, color=NEUTRAL, linewidth=0.8)
+    ax.axvline(0, color=NEUTRAL, linewidth=0.8, linestyle=":")
+    ax.set_ylim(-extent, top)
+    ax.margins(x=0.12)
+    ax.set_xlabel("coupling: posterior mean given inclusion (log odds, 0/1 coding)")
+    ax.set_ylabel(r"$\log_{10}$ Bayes factor for presence")
+    ax.set_title(title or f"Evidence for each of {len(factor):,} candidate edges")
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    plain(ax)
+    texts = [
+        (strength[k], factor[k], clique_label(posterior.features.clique(int(k)), posterior.names, 12))
+        for k in _named(factor, strength, usable & (factor >= some), labels)
+    ]
+    _write_apart(ax, texts)
+    return ax
+
+
+def _write_apart(ax: Axes, texts: list[tuple[float, float, str]], font: float = 7) -> None:
+    """Write labels above their points, stacked where they would cover each other.
+
+    The extent of a label is estimated from its length; that is enough to keep labels apart and needs no
+    drawing of the figure.
+    """
+    box = ax.get_window_extent()
+    taken: list[tuple[float, float, float]] = []
+    half_of_letter, line = 0.31 * font, 1.35 * font
+    for x, y, text in sorted(texts):
+        place, level = ax.transData.transform((x, y)) * 72 / ax.figure.dpi
+        half = half_of_letter * len(text)
+        left_end, right_end = np.array([box.x0, box.x1]) * 72 / ax.figure.dpi
+        middle = float(np.clip(place, left_end + half, max(right_end - half, left_end + half)))
+        height = level + 9
+        while any(abs(middle - m) < half + h and abs(height - t) < line for m, h, t in taken):
+            height += line
+        taken.append((middle, half, height))
+        ax.annotate(
+            text,
+            (x, y),
+            (middle - place, height - level),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=font,
+            color=INK,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": NEUTRAL, "shrinkA": 3, "shrinkB": 1},
+            annotation_clip=False,
+        )
+
+
+def _named(factor: np.ndarray, strength: np.ndarray, usable: np.ndarray, count: int) -> np.ndarray:
+    """The edges to name: most evidence first, the stronger coupling among equals."""
+    order = np.lexsort((-np.abs(strength), -factor))
+    return order[usable[order]][:count]
+
+
+def forest(
+    source: Any,
+    ax: Axes | None = None,
+    *,
+    edges: int = 30,
+    threshold: float = 0.1,
+    coding: str = "binary",
+    title: str | None = None,
+) -> Axes:
+    """Plot the couplings of the most probable edges with their posterior intervals.
+
+    The point is the model-averaged posterior mean, the line the highest-density interval (both count draws
+    without the edge as zero), and the number at the right the inclusion probability.
+
+    Parameters
+    ----------
+    source : Posterior or fitted SpikeSlabMRF
+        What to draw.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+    edges : int
+        Number of edges, the most probable first and the stronger among equals.
+    threshold : float
+        Smallest inclusion probability of a listed edge.
+    coding : {"binary", "ising"}
+        Scale of the couplings: 0/1 (log odds) or -1/+1 variables.
+    title : str, optional
+        Title of the axes.
+    """
+    posterior = as_posterior(source)
+    table = posterior.summary(coding=coding)
+    table = table[table["inclusion"] >= threshold]
+    table = table.assign(size=table["mean"].abs())
+    table = table.sort_values(["inclusion", "size"], ascending=False, kind="stable").head(edges)
+    table = table.sort_values("mean", kind="stable")
+    ax = new_axes(ax, 6.8, max(2.4, 1.3 + 0.24 * max(len(table), 1)))
+    places = np.arange(len(table))
+    names = [clique_label(posterior.features.clique(int(k)), posterior.names) for k in table.index]
+    mean = table["mean"].to_numpy()
+    shades = np.where(mean >= 0, POSITIVE, NEGATIVE)
+    ax.hlines(places, table["hdi_low"], table["hdi_high"], colors=list(shades), linewidth=1.6)
+    solid = (table["evidence"] != "inconclusive").to_numpy()
+    ax.scatter(mean, places, s=26, c=np.where(solid, shades, "white"), edgecolors=list(shades), zorder=3)
+    ax.axvline(0, color=NEUTRAL, linewidth=0.8)
+    ax.set_yticks(places, labels=names, fontsize=8)
+    ax.set_ylim(-0.8, max(len(table) - 0.2, 0.8))
+    beside = ax.get_yaxis_transform()
+    for place, probability in zip(places, table["inclusion"]):
+        ax.text(
+            1.01, float(place), f"{probability:.2f}", transform=beside, va="center", fontsize=7, color=INK
+        )
+    ax.text(1.01, 1.0, "PIP", transform=ax.transAxes, va="bottom", fontsize=7, color=INK)
+    if not len(table):
+        ax.text(0.5, 0.5, "no edge to show", transform=ax.transAxes, ha="center", color=INK)
+    unit = "log odds, 0/1 coding" if coding == "binary" else "Ising coupling J, ±1 coding"
+    ax.set_xlabel(
+        f"coupling ({unit})\npoint: mean; line: 95 % interval; hollow: inconclusive", fontsize="small"
+    )
+    noun = "edge" if len(table) == 1 else "edges"
+    ax.set_title(title or f"Couplings of the {len(table)} most probable {noun}")
+    plain(ax)
+    return ax

@@ -1,0 +1,113 @@
+"""Where the nodes go: positions that are a function of the inclusion probabilities and nothing else.
+
+No random start is used, and edges count by their probability rather than by a cut-off, so that two fits of
+the same data with different seeds give nearly the same picture.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgewise.errors import DataError
+
+WEAK = 0.05
+"""Probability below which an edge no longer pulls its ends together."""
+WEAK_LENGTH = 3.0
+"""Length of an edge of that probability; certain edges have length 1."""
+
+
+def circle(n_nodes: int) -> np.ndarray:
+    """Positions on the unit circle, clockwise from the top, in the order of the columns."""
+    angle = np.pi / 2 - 2 * np.pi * np.arange(n_nodes) / max(n_nodes, 1)
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def grid(rows: int, columns: int, n_nodes: int | None = None) -> np.ndarray:
+    """Positions of pixels, row by row from the top left, one unit apart.
+
+    >>> grid(2, 2).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, -1.0]]
+    """
+    if n_nodes is not None and rows * columns != n_nodes:
+        raise DataError(
+            f"A grid of {rows} x {columns} has {rows * columns} places and there are {n_nodes} variables; "
+            "give the rows and columns of the images."
+        )
+    down, across = np.divmod(np.arange(rows * columns), columns)
+    return np.stack([across, 0.0 - down], axis=1).astype(float)
+
+
+def stress(inclusion: np.ndarray, iterations: int = 150) -> np.ndarray:
+    """Positions whose distances match the lengths of the shortest paths between the nodes.
+
+    Parameters
+    ----------
+    inclusion : (p, p) array
+        Symmetric inclusion probabilities.
+    iterations : int
+        Steps of stress majorisation (Gansner, Koren & North 2004).
+
+    Returns
+    -------
+    (p, 2) array
+        Centred, within the unit disc, turned to be as close as possible to :func:`circle`.
+    """
+    count = len(inclusion)
+    reference = circle(count)
+    if count < 3:
+        return reference
+    distance = path_lengths(inclusion)
+    positions = _turn(_scaled_eigenvectors(distance), reference)
+    # A trace of the circle separates nodes that the distances cannot tell apart.
+    positions = positions + 0.01 * distance.mean() * reference
+    pull = np.zeros_like(distance)
+    off = ~np.eye(count, dtype=bool)
+    pull[off] = distance[off] ** -2.0
+    # The Laplacian is singular along translations only; adding a constant fixes the centre.
+    solver = np.linalg.inv(np.diag(pull.sum(1)) - pull + 1.0 / count)
+    for _ in range(iterations):
+        gap = positions[:, None, :] - positions[None, :, :]
+        norm = np.sqrt((gap**2).sum(2))
+        ratio = np.divide(pull * distance, norm, out=np.zeros_like(norm), where=norm > 1e-12)
+        update = solver @ (ratio.sum(1)[:, None] * positions - ratio @ positions)
+        update -= update.mean(0)
+        moved = np.abs(update - positions).max()
+        positions = update
+        if moved < 1e-5 * distance.max():
+            break
+    positions = _turn(positions, reference)
+    return positions / max(np.sqrt((positions**2).sum(1)).max(), 1e-12)
+
+
+def path_lengths(inclusion: np.ndarray) -> np.ndarray:
+    """Shortest-path lengths when an edge is the longer the less probable it is.
+
+    Nodes without a path are set as far apart as the farther ones of those with a path.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    probability = np.where(np.isfinite(inclusion), inclusion, 0.0)
+    rows, columns = np.nonzero(np.triu(probability, 1) > WEAK)
+    values = np.clip(probability[rows, columns], WEAK, 1.0)
+    lengths = 1 + (WEAK_LENGTH - 1) * np.log(values) / np.log(WEAK)
+    graph = csr_array((lengths, (rows, columns)), shape=probability.shape)
+    distance = np.asarray(shortest_path(graph, directed=False))
+    reached = np.isfinite(distance)
+    distance[~reached] = max(WEAK_LENGTH, np.quantile(distance[reached], 0.9))
+    return distance
+
+
+def _scaled_eigenvectors(distance: np.ndarray) -> np.ndarray:
+    """Classical scaling: the two leading axes of the doubly centred squared distances."""
+    square = distance**2
+    centred = -0.5 * (square - square.mean(0) - square.mean(1)[:, None] + square.mean())
+    values, vectors = np.linalg.eigh(centred)
+    return vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-12))
+
+
+def _turn(positions: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Centre, then turn or mirror the positions to lie closest to the reference (Procrustes)."""
+    centred = positions - positions.mean(0)
+    left, _, right = np.linalg.svd(centred.T @ reference)
+    return centred @ (left @ right)

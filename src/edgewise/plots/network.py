@@ -1,0 +1,350 @@
+"""The network: width is strength, colour is sign, dashed is inconclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.errors import DataError
+from edgewise.plots import layout as layouts
+from edgewise.plots.source import EdgeView, edge_view
+from edgewise.plots.style import EVIDENCE_COLOURS, INK, NEGATIVE, NODE, POSITIVE, colour, new_axes, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Layout = str | np.ndarray | Mapping[str, Sequence[float]]
+MOST_LABELS = 60
+
+
+def network(
+    source: Any,
+    ax: Axes | None = None,
+    *,
+    threshold: float = 0.5,
+    layout: Layout = "stress",
+    grid: tuple[int, int] | None = None,
+    groups: Sequence[Any] | Mapping[str, Any] | None = None,
+    labels: bool | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the learned network: every edge whose inclusion probability is at least `threshold`.
+
+    Width shows the strength of the coupling, colour its sign, and a dashed line means that the evidence is
+    inconclusive. A single model (an MRF, or a fitted lasso) is drawn with all its edges.
+
+    Parameters
+    ----------
+    source : Posterior, fitted estimator or MRF
+        What to draw.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+    threshold : float
+        Smallest inclusion probability of a drawn edge.
+    layout : {"stress", "circle"}, (p, 2) array or mapping from name to (x, y)
+        "stress" depends on the inclusion probabilities alone, so it hardly changes from seed to seed.
+    grid : (rows, columns), optional
+        Draw over the pixel grid of image data instead.
+    groups : sequence or mapping from name, optional
+        One label per variable, shown as the colour of the node.
+    labels : bool, optional
+        Whether to write names; by default all up to 60 variables, and beyond that the best connected.
+    title : str, optional
+        Title of the axes.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    view = edge_view(source)
+    drawn = np.flatnonzero(view.inclusion >= threshold)
+    if grid is not None:
+        positions = layouts.grid(*grid, view.n_variables)
+    else:
+        positions = find_positions(view, layout)
+    ax = new_axes(ax, 7.0, 6.2)
+    kinds = _sign_kinds(view, drawn)
+    _draw_edges(ax, view, drawn, positions, kinds)
+    degree = np.bincount(view.pairs[drawn].ravel(), minlength=view.n_variables)
+    if grid is None:
+        _draw_nodes(ax, view, positions, degree, groups, labels)
+    else:
+        _draw_pixels(ax, positions, degree)
+    what = f"inclusion probability ≥ {threshold:g}" if view.evidence is not None else "single model"
+    noun = "edge" if len(drawn) == 1 else "edges"
+    ax.set_title(title or f"Network: {len(drawn):,} {noun} ({what})")
+    _width_legend(ax, view, drawn, kinds)
+    return ax
+
+
+def evidence_network(
+    source: Any,
+    ax: Axes | None = None,
+    *,
+    layout: Layout = "circle",
+    thresholds: tuple[float, float] = (3, 10),
+    title: str | None = None,
+) -> Axes:
+    """Draw what the data say of every pair: present, undecided or absent.
+
+    Edges with evidence for presence are solid, inconclusive ones dashed, and those with evidence for
+    absence dotted; an edge that is not there is a finding too.
+    """
+    view = edge_view(source, thresholds)
+    if view.evidence is None:
+        raise DataError("An edge-evidence network needs a posterior; a single model has no evidence.")
+    positions = find_positions(view, layout)
+    ax = new_axes(ax, 7.0, 6.2)
+    kinds: list[tuple[str, np.ndarray, str, Any, float, float]] = []
+    for words, style, strength in (
+        (("strong absence", "absence"), (0, (1, 3)), 0.7),
+        (("inconclusive",), (0, (4, 2)), 1.2),
+        (("presence", "strong presence"), "solid", 2.2),
+    ):
+        for word in words:
+            chosen = np.flatnonzero(view.evidence == word)
+            crowd = min(1.0, 120 / max(len(chosen), 1)) ** 0.5
+            kinds.append((word, chosen, EVIDENCE_COLOURS[word], style, strength * (0.3 + 0.7 * crowd), crowd))
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    handles: list[Line2D] = []
+    for word, chosen, shade, style, width, crowd in kinds:
+        lines = positions[view.pairs[chosen]]
+        fade = 0.9 if "presence" in word else 0.75 * max(crowd, 0.15)
+        ax.add_collection(
+            LineCollection(
+                list(lines), colors=shade, linewidths=width, linestyles=[style], alpha=fade, zorder=1
+            )
+        )
+        label = f"{word}: {len(chosen):,}"
+        handles.insert(
+            0, Line2D([], [], color=shade, linewidth=max(width, 1.2), linestyle=style, label=label)
+        )
+    present = np.flatnonzero(np.isin(view.evidence, ("presence", "strong presence")))
+    degree = np.bincount(view.pairs[present].ravel(), minlength=view.n_variables)
+    _draw_nodes(ax, view, positions, degree, None, None)
+    ax.legend(handles=handles, title="Evidence for the edge", **_BELOW)
+    some, strong = thresholds
+    ax.set_title(title or f"Edge evidence (Bayes factor beyond {some:g}: some, beyond {strong:g}: strong)")
+    return ax
+
+
+def find_positions(view: EdgeView, layout: Layout = "stress") -> np.ndarray:
+    """Positions of the nodes for a layout given by name, as an array or as a mapping."""
+    if isinstance(layout, str):
+        if layout == "stress":
+            return layouts.stress(view.matrix(view.inclusion))
+        if layout == "circle":
+            return layouts.circle(view.n_variables)
+        raise DataError(
+            f"There is no layout {layout!r}; use 'stress', 'circle', an array or grid=(rows, columns)."
+        )
+    if isinstance(layout, Mapping):
+        missing = [name for name in view.names if name not in layout]
+        if missing:
+            raise DataError(f"The layout has no position for {missing[0]!r}; give one for every variable.")
+        layout = np.array([layout[name] for name in view.names], float)
+    positions = np.asarray(layout, float)
+    if positions.shape != (view.n_variables, 2):
+        raise DataError(
+            f"The layout has shape {positions.shape}; it must be ({view.n_variables}, 2): one x and y "
+            "per variable."
+        )
+    return positions
+
+
+_BELOW: dict[str, Any] = {
+    "loc": "upper center",
+    "bbox_to_anchor": (0.5, 0.0),
+    "ncols": 3,
+    "frameon": False,
+    "fontsize": 8,
+    "title_fontsize": 8,
+}
+
+
+def _sign_kinds(view: EdgeView, drawn: np.ndarray) -> list[tuple[str, np.ndarray, str, Any]]:
+    """The four kinds of line: label, edges, colour, line style."""
+    positive = view.strength[drawn] >= 0
+    unsure = np.zeros(len(drawn), bool) if view.evidence is None else view.evidence[drawn] == "inconclusive"
+    dashed = (0, (4, 2))
+    return [
+        ("positive, inconclusive", drawn[positive & unsure], POSITIVE, dashed),
+        ("negative, inconclusive", drawn[~positive & unsure], NEGATIVE, dashed),
+        ("positive", drawn[positive & ~unsure], POSITIVE, "solid"),
+        ("negative", drawn[~positive & ~unsure], NEGATIVE, "solid"),
+    ]
+
+
+def _scale(view: EdgeView, drawn: np.ndarray) -> tuple[float, float]:
+    """Strength of the widest line, and its width in points."""
+    strongest = float(np.abs(view.strength[drawn]).max(initial=0.0)) or 1.0
+    return strongest, float(np.clip(7.0 * (40 / max(len(drawn), 1)) ** 0.3, 2.0, 7.0))
+
+
+def _draw_edges(
+    ax: Axes,
+    view: EdgeView,
+    drawn: np.ndarray,
+    positions: np.ndarray,
+    kinds: list[tuple[str, np.ndarray, str, Any]],
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    strongest, widest = _scale(view, drawn)
+    fade = float(np.clip((600 / max(len(drawn), 1)) ** 0.5, 0.25, 0.85))
+    for _, chosen, shade, style in kinds:
+        if not len(chosen):
+            continue
+        widths = 0.4 + (widest - 0.4) * np.abs(view.strength[chosen]) / strongest
+        order = np.argsort(widths)
+        lines = LineCollection(
+            list(positions[view.pairs[chosen[order]]]),
+            linewidths=widths[order],
+            colors=shade,
+            linestyles=[style],
+            alpha=fade,
+            zorder=1,
+            capstyle="butt",
+        )
+        ax.add_collection(lines)
+
+
+def _draw_nodes(
+    ax: Axes,
+    view: EdgeView,
+    positions: np.ndarray,
+    degree: np.ndarray,
+    groups: Sequence[Any] | Mapping[str, Any] | None,
+    labels: bool | None,
+) -> None:
+    count = view.n_variables
+    size = float(np.clip(2600 / max(count, 1), 14, 260))
+    face = _group_colours(ax, view, groups)
+    ax.scatter(
+        positions[:, 0],
+        positions[:, 1],
+        s=np.where(degree > 0, size, 0.45 * size),
+        c=face,
+        edgecolors=INK,
+        linewidths=0.8 if count <= 100 else 0.4,
+        zorder=2,
+    )
+    if labels is not False:
+        chosen = (
+            np.arange(count) if labels or count <= MOST_LABELS else np.argsort(-degree, kind="stable")[:25]
+        )
+        font = float(np.clip(11 - count / 12, 6.5, 10))
+        for i in chosen:
+            _write_name(ax, short(view.names[i]), positions[i], positions.mean(0), size, font)
+    _frame(ax, positions, 0.22)
+
+
+def _write_name(ax: Axes, text: str, place: np.ndarray, centre: np.ndarray, size: float, font: float) -> None:
+    """Write a name beside its node, on the side away from the middle, on a pale halo."""
+    from matplotlib import patheffects
+
+    away = place - centre
+    side = "left" if away[0] >= 0 else "right"
+    shift = (size**0.5 / 2 + 2) * (1 if side == "left" else -1)
+    if abs(away[0]) < 0.15 * abs(away[1]):
+        side, shift_x, shift_y = "center", 0.0, (size**0.5 / 2 + 5) * (1 if away[1] >= 0 else -1)
+    else:
+        shift_x, shift_y = shift, 0.0
+    ax.annotate(
+        text,
+        (float(place[0]), float(place[1])),
+        (shift_x, shift_y),
+        textcoords="offset points",
+        ha=side,
+        va="center",
+        fontsize=font,
+        color=INK,
+        zorder=3,
+        path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white", alpha=0.85)],
+    )
+
+
+def _group_colours(ax: Axes, view: EdgeView, groups: Sequence[Any] | Mapping[str, Any] | None) -> list[str]:
+    if groups is None:
+        return [NODE] * view.n_variables
+    given = [groups.get(name) for name in view.names] if isinstance(groups, Mapping) else list(groups)
+    if len(given) != view.n_variables:
+        raise DataError(
+            f"There are {len(given)} group labels for {view.n_variables} variables; give one for each."
+        )
+    kinds = list(dict.fromkeys(given))
+    for index, kind in enumerate(kinds):
+        ax.scatter([], [], s=60, c=colour(index), edgecolors=INK, label=short(kind))
+    ax.add_artist(ax.legend(loc="upper right", frameon=False, fontsize=8))
+    return [colour(kinds.index(kind)) for kind in given]
+
+
+def _draw_pixels(ax: Axes, positions: np.ndarray, degree: np.ndarray) -> None:
+    from matplotlib.collections import PolyCollection
+
+    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    squares = positions[:, None, :] + corners
+    ax.add_collection(
+        PolyCollection(list(squares), facecolors="#F7F7F7", edgecolors="#E0E0E0", linewidths=0.6, zorder=0)
+    )
+    joined = degree > 0
+    ax.scatter(positions[joined, 0], positions[joined, 1], s=14, c=INK, zorder=2)
+    ax.scatter(
+        positions[~joined, 0],
+        positions[~joined, 1],
+        s=8,
+        facecolors="none",
+        edgecolors="#9A9A9A",
+        linewidths=0.8,
+        zorder=2,
+    )
+    _frame(ax, positions, 0.0, 0.6)
+
+
+def _frame(ax: Axes, positions: np.ndarray, share: float, least: float = 0.0) -> None:
+    low, high = positions.min(0), positions.max(0)
+    margin = np.maximum(share * (high - low).max(), least)
+    ax.set_xlim(low[0] - margin, high[0] + margin)
+    ax.set_ylim(
+        low[1] - 0.5 * margin if not least else low[1] - margin,
+        high[1] + (0.5 * margin if not least else margin),
+    )
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+
+
+def _width_legend(
+    ax: Axes, view: EdgeView, drawn: np.ndarray, kinds: list[tuple[str, np.ndarray, str, Any]]
+) -> None:
+    """Explain the lines that are there, with their numbers, and two widths."""
+    from matplotlib.lines import Line2D
+
+    if not len(drawn):
+        ax.text(
+            0.5,
+            -0.02,
+            "no edge reaches the threshold",
+            transform=ax.transAxes,
+            ha="center",
+            va="top",
+            color=INK,
+        )
+        return
+    handles = [
+        Line2D([], [], color=shade, linewidth=2.2, linestyle=style, label=f"{word}: {len(chosen):,}")
+        for word, chosen, shade, style in reversed(kinds)
+        if len(chosen)
+    ]
+    strongest, widest = _scale(view, drawn)
+    for part in (1.0, 0.25):
+        width = 0.4 + (widest - 0.4) * part
+        handles.append(
+            Line2D(
+                [], [], color="#777777", linewidth=width, label=f"strength {part * strongest:.2g} (log odds)"
+            )
+        )
+    ax.legend(handles=handles, **_BELOW)

@@ -1,0 +1,8 @@
+"""The report: one self-contained HTML page of a posterior, and its edges as a CSV file."""
+
+from __future__ import annotations
+
+from edgewise.report.build import write_report
+from edgewise.report.tables import write_edges_csv
+
+__all__ = ["write_edges_csv", "write_report"]

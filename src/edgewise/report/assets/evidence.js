@@ -1,0 +1,71 @@
+// Evidence against strength. All points of a category are one path of round dots: thousands stay fast.
+function makeEvidence(page) {
+  const svg = byId("evidence-plot");
+  const data = page.edges;
+  const box = { left: 64, right: 780, top: 14, bottom: 376 };
+  const usable = [];
+  data.bf.forEach((value, k) => { if (data.bound[k] !== "prior" && data.given[k] !== null) usable.push(k); });
+  const reach = Math.max(1.6, ...usable.reduce((most, k) => [Math.max(most[0], Math.abs(data.bf[k]))], [0])) * 1.1;
+  let low = 0;
+  let high = 0;
+  for (const k of usable) { low = Math.min(low, data.given[k]); high = Math.max(high, data.given[k]); }
+  const margin = (high - low || 2) * 0.06;
+  low -= margin;
+  high += margin;
+  const x = (value) => box.left + (value - low) / (high - low) * (box.right - box.left);
+  const y = (value) => box.bottom - (value + reach) / (2 * reach) * (box.bottom - box.top);
+  const some = Math.log10(page.thresholds[0]);
+  const strong = Math.log10(page.thresholds[1]);
+  const bands = [[strong, reach], [some, strong], [-some, some], [-strong, -some], [-reach, -strong]];
+  bands.forEach(([from, to], index) => {
+    const top = y(Math.min(to, reach));
+    const height = Math.max(0, y(Math.max(from, -reach)) - top);
+    svg.append(shape("rect", { x: box.left, y: top, width: box.right - box.left, height: height, fill: COLOURS[index], "fill-opacity": 0.1 }));
+    const words = page.counts[index].toLocaleString("en") + " " + WORDS[index];
+    svg.append(shape("rect", { x: box.right + 14, y: top + height / 2 - 5, width: 10, height: 10, fill: COLOURS[index] }));
+    svg.append(shape("text", { x: box.right + 30, y: top + height / 2 + 5, "font-size": 14 }, words));
+  });
+  for (let tick = -Math.floor(reach); tick <= reach; tick++) {
+    if (reach > 6 && tick % 2) continue;
+    svg.append(shape("line", { class: tick ? "grid" : "axis", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }));
+    svg.append(shape("text", { x: box.left - 8, y: y(tick) + 5, "font-size": 13, "text-anchor": "end" }, number(tick, 0)));
+  }
+  const step = niceStep((high - low) / 8);
+  for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) {
+    svg.append(shape("line", { class: "axis", x1: x(tick), x2: x(tick), y1: box.bottom, y2: box.bottom + 5 }));
+    svg.append(shape("text", { x: x(tick), y: box.bottom + 20, "font-size": 13, "text-anchor": "middle" }, number(tick, step < 1 ? 1 : 0)));
+  }
+  svg.append(shape("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  svg.append(shape("line", { class: "grid", x1: x(0), x2: x(0), y1: box.top, y2: box.bottom }));
+  const middle = (box.top + box.bottom) / 2;
+  svg.append(shape("text", { x: 18, y: middle, "font-size": 14, "text-anchor": "middle", transform: "rotate(-90 18 " + middle + ")" }, "log₁₀ Bayes factor for presence"));
+  svg.append(shape("text", { x: (box.left + box.right) / 2, y: box.bottom + 44, "font-size": 14, "text-anchor": "middle" }, "coupling: posterior mean given inclusion (log odds)"));
+  const dot = Math.max(3, Math.min(8, 120 / Math.sqrt(usable.length + 1)));
+  for (let index = 0; index < 5; index++) {
+    const path = usable.filter((k) => data.evidence[k] === index).map((k) => "M" + x(data.given[k]).toFixed(1) + " " + y(data.bf[k]).toFixed(1) + "h0").join("");
+    if (path) svg.append(shape("path", { d: path, stroke: COLOURS[index], "stroke-width": dot, "stroke-linecap": "round", "stroke-opacity": 0.85, fill: "none" }));
+  }
+  const ring = shape("circle", { r: dot / 2 + 4, fill: "none", stroke: "#222", "stroke-width": 1.5, visibility: "hidden" });
+  svg.append(ring);
+
+  svg.addEventListener("pointermove", (event) => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    let best = -1;
+    let least = 400;
+    for (const k of usable) {
+      const distance = (x(data.given[k]) - at.x) ** 2 + (y(data.bf[k]) - at.y) ** 2;
+      if (distance < least) { least = distance; best = k; }
+    }
+    ring.setAttribute("visibility", best < 0 ? "hidden" : "visible");
+    if (best < 0) return hideTooltip();
+    ring.setAttribute("cx", x(data.given[best]));
+    ring.setAttribute("cy", y(data.bf[best]));
+    showTooltip(event, describe(page, best));
+  });
+  svg.addEventListener("pointerleave", () => { ring.setAttribute("visibility", "hidden"); hideTooltip(); });
+}
+
+function niceStep(rough) {
+  const power = Math.pow(10, Math.floor(Math.log10(rough)));
+  return [1, 2, 5, 10].map((m) => m * power).find((value) => value >= rough);
+}

@@ -1,0 +1,141 @@
+"""Puts the report together: words, numbers, script and style in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgewise._version import __version__
+from edgewise.plots.source import as_posterior
+from edgewise.report import sections, words
+from edgewise.report.payload import as_json, make_payload
+from edgewise.report.tables import replacing
+
+if TYPE_CHECKING:
+    from edgewise.posterior import Posterior
+
+SCRIPTS = ("common.js", "network.js", "table.js", "evidence.js", "main.js")
+
+
+def write_report(
+    posterior: Posterior,
+    path: str | os.PathLike[str],
+    *,
+    data: Any = None,
+    title: str | None = None,
+    command: str | None = None,
+    thresholds: tuple[float, float] = (3, 10),
+    grid: tuple[int, int] | None = None,
+) -> Path:
+    """Write the report of a posterior as one self-contained HTML file.
+
+    Parameters
+    ----------
+    posterior : Posterior or fitted SpikeSlabMRF
+        What to report.
+    path : path
+        The file; an existing one is replaced in one step.
+    data : BinaryData, optional
+        The data of the fit; adds the predictive check, and the shares by group where rows have labels.
+    title : str, optional
+        Title of the page.
+    command : str, optional
+        The command that made the posterior; by default what the posterior remembers.
+    thresholds : pair of float
+        Bayes factors from which evidence counts, and counts as strong.
+    grid : (rows, columns), optional
+        Draw the network over the pixel grid of image data.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    page = build_report(
+        as_posterior(posterior), data=data, title=title, command=command, thresholds=thresholds, grid=grid
+    )
+    with replacing(path, encoding="utf-8") as file:
+        file.write(page)
+    return Path(path)
+
+
+def build_report(
+    posterior: Posterior,
+    *,
+    data: Any = None,
+    title: str | None = None,
+    command: str | None = None,
+    thresholds: tuple[float, float] = (3, 10),
+    grid: tuple[int, int] | None = None,
+) -> str:
+    """Return the page of :func:`write_report` as text."""
+    from edgewise.diagnostics import diagnose
+
+    found = diagnose(posterior)
+    script = "(function () {\n'use strict';\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
+    title = title or "Which variables depend on each other directly?"
+    parts = {
+        "policy": _policy(script),
+        "version": escape(__version__),
+        "title": escape(title),
+        "style": asset("style.css"),
+        "subtitle": _subtitle(posterior),
+        "question": words.question(posterior),
+        "answer": words.answer(posterior, thresholds) + _verdict(found),
+        "edge_help": words.edge_help(posterior),
+        "evidence_help": words.evidence_help(thresholds),
+        "hyper": sections.hyper(posterior),
+        "groups": sections.groups(data),
+        "diagnostics": sections.diagnostics(posterior, found),
+        "predictive": sections.predictive(posterior, data),
+        "notes": words.notes(_all_notes(posterior, data, found)),
+        "methods": words.methods(posterior, thresholds, words.quality(found)),
+        "reproduce": words.reproduce(posterior, command),
+        "footer": f"Made by edgewise {escape(__version__)}. "
+        "This page is one file and loads nothing from elsewhere.",
+        "payload": as_json(make_payload(posterior, thresholds=thresholds, grid=grid)),
+        "script": script,
+    }
+    # One pass over the template: text that was filled in is never searched for placeholders again.
+    page = re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("page.html"))
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def asset(name: str) -> str:
+    """Text of one of the page's parts."""
+    return (resources.files("edgewise.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """Content security policy: this script, inline style, and nothing from anywhere."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
+
+
+def _subtitle(posterior: Posterior) -> str:
+    rows = float(posterior.statistics.n_rows)
+    parts = [
+        f"{posterior.n_variables:,} variables, {rows:,.10g} rows, {posterior.features.n_cliques:,} "
+        "candidate edges"
+    ]
+    if posterior.info.get("created"):
+        parts.append(str(posterior.info["created"])[:10])
+    return escape(" · ".join(parts))
+
+
+def _verdict(found: Any) -> str:
+    words_of = {"green": "good", "amber": "usable with care", "red": "not good enough yet"}
+    verdict = f"{words_of[found.light]} ({found.light})"
+    return f'<p>Quality of the computation: <a href="#diagnostics">{verdict}</a>.</p>'
+
+
+def _all_notes(posterior: Posterior, data: Any, found: Any) -> list[str]:
+    """Notes of the data door, of the fit and of the diagnostics, each once."""
+    messages = [*posterior.info.get("notes", []), *getattr(data, "notes", ()), *found.messages, *found.notes]
+    return list(dict.fromkeys(str(message) for message in messages))

@@ -1,0 +1,160 @@
+"""The numbers behind the interactive parts of the report, chosen and packed to stay small."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.plots import layout
+from edgewise.plots.source import categories
+from edgewise.plots.style import EVIDENCE, SET_BY_PRIOR
+
+if TYPE_CHECKING:
+    from edgewise.posterior import Posterior
+
+MOST_EDGES = 15_000
+"""Number of edges the page lists at most; all of them up to 173 variables."""
+MOST_LABELS = 70
+WIDTH, HEIGHT = 1000, 760
+WORDS = (*EVIDENCE, SET_BY_PRIOR)
+
+
+def make_payload(
+    posterior: Posterior, *, thresholds: tuple[float, float] = (3, 10), grid: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    """Everything the page's script reads.
+
+    Edges are listed from a PIP `floor` upwards, the lowest hundredth that keeps their number within
+    `MOST_EDGES`; the slider begins there, so that the number of drawn edges is always the posterior's own.
+    """
+    probability = np.asarray(posterior.inclusion_probability, float)
+    members = posterior.features.members
+    is_pair = np.ones(len(members), bool) if posterior.features.pairs_only else members[:, 2] < 0
+    floor, listed = choose_edges(probability)
+    words = categories(posterior, thresholds)
+    codes = np.array([WORDS.index(word) for word in words]) if len(words) < 50_000 else _codes(words)
+    start = float(np.clip(0.5, floor, 1.0))
+    drawn = probability[is_pair] >= start
+    degree = expected_degree(posterior)
+    positions, cell = _positions(posterior, grid)
+    return {
+        "names": list(posterior.names),
+        "high": [str(high) for _, high in posterior.levels],
+        "frequency": _frequencies(posterior),
+        "degree": _rounded(degree, 3),
+        "positions": positions.round(1).tolist(),
+        "grid": cell,
+        "quiet": _quiet(degree),
+        "pairs": int(is_pair.sum()),
+        "larger": int((~is_pair).sum()),
+        "unlisted": int(len(probability) - len(listed)),
+        "floor": floor,
+        "slider": [floor, start],
+        "startCount": int(drawn.sum()),
+        "thresholds": list(thresholds),
+        "counts": [int((codes == code).sum()) for code in range(len(WORDS))],
+        "interval": "95 % HDI",
+        "edges": _edge_columns(posterior, listed, codes),
+    }
+
+
+def choose_edges(probability: np.ndarray, most: int = MOST_EDGES) -> tuple[float, np.ndarray]:
+    """The PIP floor of the page and the edges at or above it, most probable first."""
+    for hundredth in range(101):
+        floor = hundredth / 100
+        chosen = np.flatnonzero(probability >= floor)
+        if len(chosen) <= most:
+            break
+    return floor, chosen[np.argsort(-probability[chosen], kind="stable")]
+
+
+def expected_degree(posterior: Posterior) -> np.ndarray:
+    """Expected number of active cliques at each variable: the sum of their inclusion probabilities."""
+    degree = np.zeros(posterior.n_variables)
+    for column in posterior.features.members.T:
+        inside = column >= 0
+        degree += np.bincount(
+            column[inside], posterior.inclusion_probability[inside], minlength=posterior.n_variables
+        )
+    return degree
+
+
+def _codes(words: np.ndarray) -> np.ndarray:
+    codes = np.zeros(len(words), int)
+    for code, word in enumerate(WORDS):
+        codes[words == word] = code
+    return codes
+
+
+def _edge_columns(posterior: Posterior, listed: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
+    members = posterior.features.members[listed]
+    quality = posterior.quality
+
+    def part(values: np.ndarray, digits: int) -> list[float | None]:
+        return _rounded(np.asarray(values)[listed], digits)
+
+    return {
+        "members": [[i for i in row if i >= 0] for row in members.tolist()],
+        # Full precision: the page compares these with the slider exactly as the posterior would.
+        "pip": posterior.inclusion_probability[listed].tolist(),
+        "mcse": part(quality.mcse, 4),
+        "bf": part(posterior.log10_bayes_factor, 3),
+        "bound": [str(mark) for mark in posterior.bayes_factor_bound[listed]],
+        "evidence": codes[listed].tolist(),
+        "mean": part(posterior.clique_statistic("mean"), 3),
+        "low": part(posterior.clique_statistic("hdi_low"), 3),
+        "high": part(posterior.clique_statistic("hdi_high"), 3),
+        "given": part(posterior.clique_statistic("mean", given_inclusion=True), 3),
+        "rhat": part(np.where(quality.varies, quality.r_hat, np.nan), 3),
+        "ess": part(np.where(quality.varies, quality.ess, np.nan), 0),
+    }
+
+
+def _rounded(values: np.ndarray, digits: int) -> list[float | None]:
+    return [None if value != value else value for value in np.round(values.astype(float), digits).tolist()]
+
+
+def _frequencies(posterior: Posterior) -> list[float | None]:
+    rows = float(posterior.statistics.n_rows)
+    if rows <= 0:
+        return [None] * posterior.n_variables
+    return _rounded(posterior.statistics.singles / rows, 4)
+
+
+def _positions(posterior: Posterior, grid: tuple[int, int] | None) -> tuple[np.ndarray, float]:
+    """Places on the page, and the side of a pixel where the variables are pixels (else zero)."""
+    if grid is not None:
+        places = layout.grid(*grid, posterior.n_variables)
+        side = min((WIDTH - 60) / grid[1], (HEIGHT - 60) / grid[0])
+        offset = np.array([(WIDTH - side * (grid[1] - 1)) / 2, (HEIGHT - side * (grid[0] - 1)) / 2])
+        return places * [side, -side] + offset, float(side)
+    places = layout.stress(posterior.inclusion)
+    low, high = places.min(0), places.max(0)
+    scale = min((WIDTH - 140) / max(high[0] - low[0], 1e-9), (HEIGHT - 110) / max(high[1] - low[1], 1e-9))
+    centre = (low + high) / 2
+    return (places - centre) * [scale, -scale] + [WIDTH / 2, HEIGHT / 2 + 10], 0.0
+
+
+def _quiet(degree: np.ndarray) -> list[int]:
+    """Nodes whose name shows only when pointed at: none up to 70, else all but the best connected."""
+    if len(degree) <= MOST_LABELS:
+        return [0] * len(degree)
+    quiet = np.ones(len(degree), int)
+    quiet[np.argsort(-degree, kind="stable")[:30]] = 0
+    return quiet.tolist()
+
+
+def as_json(payload: dict[str, Any]) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign, escape in (
+        ("<", "\\u003c"),
+        (">", "\\u003e"),
+        ("&", "\\u0026"),
+        ("\u2028", "\\u2028"),
+        ("\u2029", "\\u2029"),
+    ):
+        text = text.replace(sign, escape)
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,226 @@
+"""The parts of the report that hold numbers: sparsity, groups, diagnostics, predictive checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.plots.traces import prior_density
+from edgewise.report import charts
+
+if TYPE_CHECKING:
+    from edgewise.posterior import Posterior
+
+LIGHTS = {
+    "green": '<circle cx="17" cy="17" r="15" fill="#009e73"/>'
+    '<path d="M9 18l6 6 11-13" fill="none" stroke="#fff" stroke-width="4"/>',
+    "amber": '<path d="M17 2L33 32H1Z" fill="#e69f00"/>'
+    '<path d="M17 12v9m0 4v3" stroke="#222" stroke-width="3.5"/>',
+    "red": '<rect x="2" y="2" width="30" height="30" fill="#c0392b"/>'
+    '<path d="M10 10l14 14m0-14l-14 14" stroke="#fff" stroke-width="4"/>',
+}
+MOST_ROWS = 30
+SLOWEST = 12
+MOST_CHECKED = 300
+"""Variables up to which the page makes new data to compare with."""
+
+
+def hyper(posterior: Posterior) -> str:
+    """Posteriors of the number of edges, p0 and sigma0."""
+    counts = posterior.edge_count()
+    parts = [
+        charts.histogram(
+            counts,
+            "number of edges",
+            f"Posterior of the number of edges: mean {counts.mean():.1f}, standard deviation "
+            f"{counts.std():.1f}.",
+            whole=True,
+        )
+    ]
+    for parameter, values, label in (
+        ("p0", posterior.inclusion_rate, "inclusion rate p0"),
+        ("sigma0", posterior.slab_scale, "slab scale sigma0 (log odds)"),
+    ):
+        if np.ptp(values) == 0:
+            continue
+        places = np.linspace(values.min(), values.max(), 80)
+        density = prior_density(posterior, parameter, places)
+        low, high = np.quantile(values, [0.025, 0.975])
+        caption = (
+            f"Posterior of {label.split(' (')[0]}: mean {values.mean():.3f}, "
+            f"95 % between {low:.3f} and {high:.3f}."
+        )
+        if density is not None:
+            caption += " Dashed: the prior."
+        parts.append(
+            charts.histogram(
+                values, label, caption, prior=None if density is None else np.stack([places, density])
+            )
+        )
+    return f'<div class="charts">{"".join(parts)}</div>'
+
+
+def diagnostics(posterior: Posterior, found: Any) -> str:
+    """The traffic light with its meaning, the messages, the table and the traces."""
+    light = (
+        f'<div class="light" data-light="{found.light}"><svg viewBox="0 0 34 34" role="img" '
+        f'aria-label="{found.light}">{LIGHTS[found.light]}</svg>'
+        f"<span><strong>{found.light.capitalize()}</strong>: {escape(found.meaning)}.</span></div>"
+    )
+    messages = "".join(f'<p class="box">{escape(str(message))}</p>' for message in found.messages)
+    traces = "".join(
+        (
+            charts.trace(posterior.edge_count(), "number of edges", "Number of edges along the chains."),
+            charts.trace(
+                posterior.inclusion_rate, "inclusion rate p0", "Inclusion rate p0 along the chains."
+            ),
+            charts.trace(posterior.slab_scale, "slab scale sigma0", "Slab scale sigma0 along the chains."),
+        )
+    )
+    return (
+        light
+        + messages
+        + _numbers(found)
+        + "<h3>Traces</h3><p class='hint'>Chains that have converged look alike: one level, one "
+        "spread, no drift.</p>" + f'<div class="charts">{traces}</div>'
+    )
+
+
+def _numbers(found: Any) -> str:
+    """The slowest quantities, and the rates of the engine."""
+    table = found.table
+    shown = frame(table.head(3 + SLOWEST))
+    words = "The number of edges, p0 and sigma0, and the edges with fewest effective draws"
+    if len(table) > 3 + SLOWEST:
+        words += f" ({SLOWEST} of {len(table) - 3:,} that flip)"
+    rates = ", ".join(f"{escape(name.replace('_', ' '))} {value:.3g}" for name, value in found.rates.items())
+    rates = f'<p class="hint">Engine: {rates}.</p>' if rates else ""
+    return (
+        '<p class="hint">R-hat compares the chains (1 is perfect agreement, below 1.01 wanted); ESS is '
+        "the number "
+        f"of independent draws they are worth; MCSE is the error left in the mean. {words}:</p>{shown}{rates}"
+    )
+
+
+def frame(table: Any) -> str:
+    """A DataFrame as a plain HTML table with everything escaped."""
+    if table is None or not len(table):
+        return ""
+    named = table.index.name is not None or table.index.dtype == object or str(table.index.dtype) == "str"
+    head = [str(table.index.name or "")] * named + [str(column) for column in table.columns]
+    rows = []
+    for key, values in zip(table.index, table.itertuples(index=False)):
+        cells = [key] * named + list(values)
+        rows.append("<tr>" + "".join(_cell(value) for value in cells) + "</tr>")
+    heads = "".join(
+        f'<th scope="col"{_align(values)}>{escape(word.replace("_", " "))}</th>'
+        for word, values in zip(
+            head, [list(table.index)] * named + [table[column].tolist() for column in table]
+        )
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Numbers behind the light">'
+        f'<table class="plain-table"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _align(values: Sequence[Any]) -> str:
+    return ' class="word"' if any(isinstance(value, str) for value in values) else ""
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return f'<td class="word">{escape(value)}</td>'
+    if value is None or value != value:
+        return "<td>–</td>"
+    if isinstance(value, bool | np.bool_):
+        return f"<td>{'yes' if value else 'no'}</td>"
+    if isinstance(value, int | np.integer):
+        return f"<td>{value:,}</td>"
+    return f"<td>{float(value):,.4g}</td>"
+
+
+def groups(data: Any) -> str:
+    """Share of ones of every variable in each group of rows; nothing without groups."""
+    labels = getattr(data, "group", None)
+    if labels is None:
+        return ""
+    labels = np.asarray(labels, str)
+    kinds, owner = np.unique(labels, return_inverse=True)
+    if not 2 <= len(kinds) <= 8:
+        return ""
+    weights = np.ones(data.n_rows) if data.weights is None else np.asarray(data.weights, float)
+    size = np.bincount(owner, weights, len(kinds))
+    shares = np.array(
+        [np.bincount(owner, weights * data.column(j), len(kinds)) / size for j in range(data.n_variables)]
+    )
+    spread = np.ptp(shares, axis=1)
+    order = np.argsort(-spread, kind="stable")[:MOST_ROWS]
+    name = escape(str(getattr(data, "group_name", None) or "group"))
+    head = "".join(f'<th scope="col">{escape(kind)} ({count:,.6g})</th>' for kind, count in zip(kinds, size))
+    rows = "".join(
+        f'<tr><td class="name">{escape(str(data.names[j]))}</td>'
+        + "".join(f"<td>{100 * share:.0f} %</td>" for share in shares[j])
+        + f"<td>{100 * spread[j]:.0f}</td></tr>"
+        for j in order
+    )
+    more = f" The {MOST_ROWS} with the largest differences are shown." if len(spread) > MOST_ROWS else ""
+    return (
+        '<section id="groups" aria-labelledby="groups-title"><h2 id="groups-title">Groups of rows</h2>'
+        f'<p class="hint">Share of ones (the second level) of every variable by <b>{name}</b>, which '
+        "labels the rows "
+        f"and was not used in the fit.{more}</p>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="Shares by group"><table '
+        'class="plain-table">'
+        f'<thead><tr><th class="word" scope="col">variable</th>{head}<th scope="col">difference '
+        "(points)</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def predictive(posterior: Posterior, data: Any) -> str:
+    """Posterior predictive check against the data of the fit; nothing without data."""
+    if data is None or posterior.n_variables > MOST_CHECKED:
+        return ""
+    from edgewise.diagnostics import predictive_check
+
+    models = int(np.clip(3000 // posterior.n_variables, 20, 50))
+    check = predictive_check(posterior, data, n_models=models, sweeps=50, max_rows=1000)
+    words = {"means": "variables", "pairs": "pairs", "triples": "triples", "ones": "number of ones per row"}
+    rows = []
+    for kind, part in check.parts().items():
+        if not len(part.observed):
+            continue
+        label, z = check.worst(kind)
+        rows.append(
+            f'<tr><td class="word">{words[kind]}</td><td>{len(part.observed):,}</td>'
+            f"<td>{part.inside:.0%}</td>"
+            f'<td class="name" title="{escape(label)}">{escape(label)}</td><td>{z:+.1f}</td></tr>'
+        )
+    pictures = "".join(
+        charts.scatter(part.observed, part.mean, "in the data", "in the model", caption)
+        for part, caption in (
+            (check.means, "Frequency of ones of every variable."),
+            (check.pairs, "Frequency of joint ones of every pair."),
+            (check.triples, "Frequency of joint ones of triples."),
+        )
+        if len(part.observed)
+    )
+    return (
+        '<section id="predictive" aria-labelledby="predictive-title">'
+        '<h2 id="predictive-title">Does the model look like the data?</h2>'
+        f'<p class="hint">{check.n_models} data sets of {check.n_rows:,} rows were drawn from the posterior '
+        f"({escape(check.method)} sampling). If the model fits, about {check.probability:.0%} of the "
+        "frequencies in "
+        "the data lie within the range of these data sets, and dots lie on the line.</p>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="Predictive check"><table '
+        'class="plain-table">'
+        '<thead><tr><th class="word" scope="col">frequency of ones of</th><th scope="col">compared</th>'
+        '<th scope="col">within range</th><th class="word" scope="col">farthest</th><th '
+        'scope="col">z</th></tr></thead>'
+        f'<tbody>{"".join(rows)}</tbody></table></div><div class="charts">{pictures}</div></section>'
+    )

@@ -1,0 +1,95 @@
+"""The edges of a posterior as a CSV file that is safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.errors import FileError
+
+if TYPE_CHECKING:
+    from edgewise.posterior import Posterior
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def safe_cell(text: object) -> str:
+    r"""Text that a spreadsheet shows instead of running it.
+
+    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is taken for a formula by
+    spreadsheet programs; a leading apostrophe makes it text. Spaces before such a sign do not hide it.
+
+    >>> safe_cell("=1+1"), safe_cell("sleep")
+    ("'=1+1", 'sleep')
+    """
+    words = str(text)
+    if words.startswith(FORMULA_STARTS) or words.lstrip().startswith(FORMULA_STARTS):
+        return "'" + words
+    return words
+
+
+def write_edges_csv(
+    posterior: Posterior,
+    path: str | os.PathLike[str],
+    *,
+    coding: str = "binary",
+    thresholds: tuple[float, float] = (3, 10),
+) -> Path:
+    """Write one line per candidate edge: the columns of ``posterior.summary()``, most probable first.
+
+    The file is UTF-8 with a byte-order mark, so that spreadsheets read the names rightly. A name that would
+    run as a formula gets a leading apostrophe (see :func:`safe_cell`); take it off when reading the names
+    back with a program.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What to write.
+    path : path
+        The file; an existing one is replaced in one step.
+    coding : {"binary", "ising"}
+        Coding of the couplings.
+    thresholds : pair of float
+        Bayes factors from which evidence counts, and counts as strong.
+    """
+    table = posterior.summary(coding=coding, thresholds=thresholds)
+    order = np.lexsort((-table["mean"].abs().to_numpy(), -table["inclusion"].to_numpy()))
+    table = table.iloc[order]
+    if "variables" in table:
+        table = table.assign(variables=[" -- ".join(members) for members in table["variables"]])
+    rows = zip(*(_cells(table[column].tolist()) for column in table))
+    with replacing(path) as file:
+        writer = csv.writer(file)
+        writer.writerow(table.columns)
+        writer.writerows(rows)
+    return Path(path)
+
+
+def _cells(values: list[Any]) -> list[str]:
+    return [safe_cell(value) if isinstance(value, str) else _number(value) for value in values]
+
+
+def _number(value: float | int) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return "" if value != value else f"{value:.6g}"
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], encoding: str = "utf-8-sig") -> Any:
+    """Open a text file that takes the place of `path` only when it is complete."""
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(draft, "w", encoding=encoding, newline="") as file:
+            yield file
+        os.replace(draft, target)
+    except OSError as error:
+        raise FileError(f"{target} cannot be written: {error.strerror or error}.") from error
+    finally:
+        draft.unlink(missing_ok=True)

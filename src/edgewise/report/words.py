@@ -1,0 +1,298 @@
+"""The sentences of the report: what was asked, the answer, the methods, how to do it again.
+
+Everything returned here is HTML; whatever comes from the data or the user passes through ``escape``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.plots.source import categories
+from edgewise.priors import BetaInclusion, GammaSlab
+from edgewise.report import charts
+from edgewise.report.payload import WORDS
+
+if TYPE_CHECKING:
+    from edgewise.posterior import Posterior
+
+ENGINES = {
+    "exact": "a Metropolis-within-Gibbs sampler with the partition function computed exactly by enumeration",
+    "particle": "a reversible-jump sampler whose likelihood ratios are estimated with weighted persistent "
+    "Gibbs particles",
+    "langevin": "Langevin dynamics for the parameters and reversible jumps for the structure, with gradients "
+    "from persistent Gibbs samples (Algorithm 1 of Chen & Welling, 2012)",
+}
+
+
+def paragraphs(*texts: str) -> str:
+    """Join sentences that are HTML already into paragraphs."""
+    return "".join(f"<p>{text}</p>" for text in texts if text)
+
+
+def plural(count: int, noun: str) -> str:
+    """Count and noun.
+
+    >>> plural(1, "edge"), plural(1200, "edge")
+    ('1 edge', '1,200 edges')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def label(posterior: Posterior, clique: int) -> str:
+    """Name of a candidate, escaped."""
+    return " – ".join(f"<b>{escape(posterior.names[i])}</b>" for i in posterior.features.clique(clique))
+
+
+def question(posterior: Posterior) -> str:
+    """What was asked."""
+    rows = float(posterior.statistics.n_rows)
+    candidates = "pairs" if posterior.features.pairs_only else "cliques"
+    sizes = "" if posterior.features.pairs_only else f" of two to {posterior.features.max_order} variables"
+    return paragraphs(
+        f"Which of {plural(posterior.n_variables, 'binary variable')} depend on each other "
+        "<em>directly</em>, "
+        "that is, when all other variables are held fixed; how strongly; and how sure can we be? "
+        f"The data are {rows:,.10g} rows; every one of {posterior.features.n_cliques:,} {candidates}{sizes} "
+        "was a candidate."
+    )
+
+
+def evidence_counts(posterior: Posterior, thresholds: tuple[float, float]) -> dict[str, int]:
+    """Number of candidates in each evidence category."""
+    words = categories(posterior, thresholds)
+    return {word: int((words == word).sum()) for word in WORDS}
+
+
+def answer(posterior: Posterior, thresholds: tuple[float, float]) -> str:
+    """The answer in plain words, with the counts by category."""
+    counts = evidence_counts(posterior, thresholds)
+    some, strong = thresholds
+    noun = "edge" if posterior.features.pairs_only else "clique"
+    lead = (
+        f"{plural(counts['strong presence'], noun)} included with strong evidence and "
+        f"{counts['presence']:,} with some; {counts['inconclusive']:,} undecided; "
+        f"{counts['absence']:,} excluded with some evidence and {counts['strong absence']:,} with strong."
+    )
+    if counts[WORDS[5]]:
+        lead += f" {plural(counts[WORDS[5]], noun)} set by the prior."
+    shown = [word for word in WORDS if counts[word] or word != WORDS[5]]
+    bar = charts.count_bar(
+        [counts[word] for word in shown], [_css_class(word) for word in shown], [f"{word}" for word in shown]
+    )
+    number = posterior.edge_count()
+    low, high = np.quantile(number, [0.025, 0.975]).astype(int)
+    span = f"{low:,}" if low == high else f"between {low:,} and {high:,}"
+    texts = [
+        f"The network as a whole has {span} {noun}s with 95 % probability (mean {number.mean():,.1f}, "
+        f"{100 * number.mean() / max(posterior.features.n_cliques, 1):.1f} % of the candidates).",
+        _strongest(posterior),
+        f"“Some” evidence means that the data have changed the odds of the {noun} by a Bayes factor of "
+        f"{some:g} or more, “strong” by {strong:g} or more; in between the data cannot tell. "
+        f"Excluded is a finding of its own: it is not the same as undecided.",
+    ]
+    return f'<p class="lead">{lead}</p>{bar}' + paragraphs(*texts)
+
+
+def _css_class(word: str) -> str:
+    return "prior" if word == WORDS[5] else word.replace(" ", "-")
+
+
+def _strongest(posterior: Posterior) -> str:
+    inclusion = posterior.inclusion_probability
+    given = np.nan_to_num(posterior.clique_statistic("mean", given_inclusion=True))
+    sure = np.flatnonzero(inclusion >= 0.5)
+    if not len(sure):
+        return "No single edge is more likely present than absent."
+    order = sure[np.argsort(-np.abs(given[sure]), kind="stable")][:3]
+    parts = [
+        f"{label(posterior, int(k))} ({'positive' if given[k] > 0 else 'negative'}, {_signed(given[k])}, "
+        f"inclusion probability {inclusion[k]:.2f})"
+        for k in order
+    ]
+    return (
+        f"The strongest among the probable ones: {'; '.join(parts)}. A coupling of 1 multiplies the "
+        "odds of one "
+        "variable by e = 2.7 when the other one switches from 0 to 1 and nothing else changes."
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def edge_help(posterior: Posterior) -> str:
+    """How to read the edge table."""
+    return (
+        "PIP: posterior inclusion probability, with its Monte Carlo error (MCSE). BF: Bayes factor for "
+        "presence, "
+        "with &lt; and &gt; where the number of draws gives only a bound. Couplings are log odds in "
+        "0/1 coding"
+        + (" (divide by 4 for Ising couplings)" if posterior.features.pairs_only else "")
+        + "; R-hat and ESS are blank where an indicator never flips. Click a heading to sort, a row to "
+        "select its "
+        "first variable in the network."
+    )
+
+
+def evidence_help(thresholds: tuple[float, float]) -> str:
+    """How to read the evidence plot."""
+    return (
+        "Each dot is a listed edge: up means evidence for it, down evidence against it, and the middle band "
+        f"(Bayes factor below {thresholds[0]:g} either way) that the data cannot tell."
+    )
+
+
+def prior_words(posterior: Posterior) -> str:
+    """The prior in words."""
+    prior = posterior.prior
+    noun = "edge" if posterior.features.pairs_only else "clique"
+    if isinstance(prior.inclusion, BetaInclusion):
+        inclusion = (
+            f"each {noun} was included with probability p<sub>0</sub>, "
+            f"p<sub>0</sub> ~ Beta({prior.inclusion.a:g}, {prior.inclusion.b:g})"
+        )
+    else:
+        inclusion = f"each {noun} was included with prior probability {prior.inclusion.p0:g}"
+    if isinstance(prior.slab, GammaSlab):
+        slab = (
+            "included parameters were N(0, σ<sub>0</sub><sup>2</sup>) with σ<sub>0</sub><sup>−2</sup> ~ "
+            f"Gamma(shape {prior.slab.shape:g}, rate {prior.slab.rate:g})"
+        )
+    else:
+        slab = f"included parameters were N(0, {prior.slab.sigma0:g}<sup>2</sup>)"
+    words = f"{inclusion}; {slab}; biases were N(0, {prior.bias.sd:g}<sup>2</sup>)"
+    special = []
+    if prior.forced:
+        special.append(f"{plural(len(prior.forced), noun)} always included")
+    if prior.forbidden:
+        special.append(f"{plural(len(prior.forbidden), noun)} always excluded")
+    if prior.edge_probability is not None:
+        special.append(f"single {noun}s with prior probabilities of their own")
+    return words + (f"; {', '.join(special)}" if special else "")
+
+
+def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str = "") -> str:
+    """The methods paragraph: model, priors, engine, draws, convergence, versions."""
+    info = posterior.info
+    pairs = posterior.features.pairs_only
+    order = "pairwise" if pairs else f"{posterior.features.max_order}-way"
+    energy = (
+        "θ<sub>ij</sub> x<sub>i</sub> x<sub>j</sub>"
+        if pairs
+        else "θ<sub>α</sub> ∏<sub>i∈α</sub> x<sub>i</sub>"
+    )
+    engine = str(info.get("engine", "unknown"))
+    how = ENGINES.get(engine, "Markov chain Monte Carlo")
+    chain = f"{plural(posterior.n_chains, 'chain')} of {posterior.n_draws:,} kept draws"
+    details = []
+    if info.get("warm_up") is not None:
+        details.append(f"after {escape(_pretty(info['warm_up']))} iterations of warm-up")
+    if info.get("thin") is not None and info.get("thin") != 1:
+        details.append(f"one draw every {escape(_pretty(info['thin']))} iterations")
+    if info.get("seed") is not None:
+        details.append(f"seed {escape(_pretty(info['seed']))}")
+    stop = (
+        f" Sampling ended because {escape(_lowered(str(info['stop_reason'])))}."
+        if info.get("stop_reason")
+        else ""
+    )
+    versions = info.get("versions") or {}
+    software = ", ".join(f"{escape(str(name))} {escape(str(value))}" for name, value in versions.items())
+    some, strong = thresholds
+    text = paragraphs(
+        f"We modelled {plural(posterior.n_variables, 'binary variable')} "
+        f"({float(posterior.statistics.n_rows):,.10g} rows) by a {order} Markov random field (Ising or "
+        "Boltzmann "
+        f"machine), P(x) ∝ exp(Σ θ<sub>i</sub> x<sub>i</sub> + Σ {energy}) with x in {{0, 1}}, and "
+        "inferred its "
+        "structure and parameters jointly under a spike-and-slab prior (Chen &amp; Welling, 2012): "
+        f"{prior_words(posterior)}.",
+        f"The posterior was sampled with edgewise’s “{escape(engine)}” engine, {how}: {chain}"
+        + (f" ({', '.join(details)})" if details else "")
+        + f".{stop}{' ' + quality if quality else ''}",
+        "We report posterior inclusion probabilities and Bayes factors of presence against absence, called "
+        f"evidence from {some:g} and strong evidence from {strong:g}, and their inverses for absence; "
+        "couplings "
+        "are averaged over structures, with 95 % highest-density intervals.",
+        f"Software: {software}." if software else "",
+        "Reference: Y. Chen and M. Welling (2012). Bayesian structure learning for Markov random "
+        "fields with a "
+        "spike and slab prior. <em>Uncertainty in Artificial Intelligence</em> 28.",
+    )
+    return f'<div class="prose" id="methods-text">{text}</div>'
+
+
+def quality(found: Any) -> str:
+    """One sentence on convergence for the methods paragraph."""
+    if not np.isfinite(found.max_r_hat):
+        return "The draws are too few to judge convergence."
+    return (
+        "Over the uncertain edges, the number of edges, p<sub>0</sub> and σ<sub>0</sub>, "
+        "rank-normalised split "
+        f"R-hat was at most {found.max_r_hat:.3f} and the bulk effective sample size at least "
+        f"{found.min_ess:,.0f}."
+    )
+
+
+def _pretty(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_pretty(part) for part in value)
+    return (
+        f"{value:,}"
+        if isinstance(value, int) and value > 9999 and not isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _lowered(text: str) -> str:
+    text = text.rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def notes(messages: Sequence[str]) -> str:
+    """All notes of the data door and the fit, and all warnings."""
+    if not messages:
+        return "<p>Nothing was dropped, changed or left undone.</p>"
+    return "<ul>" + "".join(f"<li>{escape(str(message))}</li>" for message in messages) + "</ul>"
+
+
+def reproduce(posterior: Posterior, command: str | None) -> str:
+    """The command or code that makes this posterior again, and the data's fingerprint."""
+    info = posterior.info
+    command = command or info.get("command")
+    if command:
+        text = f"<pre><code>{escape(str(command))}</code></pre>"
+    else:
+        text = f"<pre><code>{escape(_python_call(posterior))}</code></pre>"
+    facts = []
+    if info.get("data_digest"):
+        facts.append(f"Fingerprint of the data (SHA-256): <code>{escape(str(info['data_digest']))}</code>.")
+    if info.get("created"):
+        facts.append(f"Made {escape(str(info['created']))}.")
+    if info.get("seconds") is not None:
+        facts.append(f"The fit took {float(info['seconds']):,.1f} seconds.")
+    settings = info.get("settings") or {}
+    if settings:
+        listed = ", ".join(f"{escape(str(k))} = {escape(_pretty(v))}" for k, v in settings.items())
+        facts.append(f"Engine settings: {listed}.")
+    if info.get("engine_reason"):
+        facts.append(f"Engine chosen because: {escape(_lowered(str(info['engine_reason'])))}.")
+    facts.append("The same seed gives the same draws on the same kind of machine with the same versions.")
+    return text + paragraphs(" ".join(facts))
+
+
+def _python_call(posterior: Posterior) -> str:
+    info = posterior.info
+    prior = posterior.prior
+    arguments = [f"engine={info.get('engine', 'auto')!r}", f"chains={posterior.n_chains}"]
+    if info.get("seed") is not None:
+        arguments.append(f"random_state={info['seed']!r}")
+    arguments.append(f"prior=Prior({prior.inclusion!r}, {prior.slab!r}, {prior.bias!r})")
+    return (
+        "from edgewise import SpikeSlabMRF\nfrom edgewise.priors import *\n\n"
+        f"SpikeSlabMRF({', '.join(arguments)}).fit(data)"
+    )
