@@ -3,8 +3,8 @@
 Eliminating variable v joins it with its remaining neighbours in one *bag*: a table over the 2^|bag| states,
 holding the parameters of which v is the first variable eliminated and the messages of earlier bags. Summing
 v out gives a message to the bag of the variable of this bag that is eliminated next (docs/method.md, eqs.
-10 and 11). A second pass in reverse order gives the probabilities of every bag (eq. 12), and drawing in
-reverse order gives independent states (eq. 13). All sums of potentials stay in log space.
+3.3 and 3.4). A second pass in reverse order gives the probabilities of every bag (eq. 3.5), and drawing in
+reverse order gives independent states (eq. 3.6). All sums of potentials stay in log space.
 
 Every bag lists its variables in the order of their elimination (:mod:`edgewise._orders`). Messages then have
 their axes in the same order as the receiving bag: they are aligned by inserting axes of length one and are
@@ -42,7 +42,7 @@ class Elimination:
     """A model laid out over the bags of an elimination order.
 
     Cliques of weight zero need not fit into a bag; their means come from runs with all but one of their
-    variables fixed at one.
+    variables fixed at one (eq. 3.7).
     """
 
     def __init__(self, model: MRF, order: Order) -> None:

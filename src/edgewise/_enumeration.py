@@ -3,7 +3,7 @@
 State number s has variable i equal to bit i of s. The log-potential of every state is the sum of the
 parameters of all cliques inside the state, and the mean of a clique is the sum of the probabilities of all
 states that contain it: a subset sum and a superset sum over the same 2^p cells, each O(2^p p) by doubling
-(docs/method.md, eqs. 8 and 9).
+(docs/method.md, eqs. 3.1 and 3.2).
 """
 
 from __future__ import annotations

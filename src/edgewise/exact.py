@@ -189,7 +189,8 @@ class _GroupTable:
 
     Every clique that touches the group is split into its inside and its outside. Cliques with the same
     inside differ only in a row-dependent factor, so one number per row and inside is enough, and the
-    potential of a state is the sum of the numbers of all insides contained in the state.
+    potential of a state is the sum of the numbers of all insides contained in the state (docs/method.md,
+    eq. 3.8).
     """
 
     def __init__(self, model: MRF, members: list[int]) -> None:

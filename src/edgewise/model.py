@@ -1,6 +1,6 @@
 """The model: a binary Markov random field given by biases, cliques and their weights.
 
-    log P(x) = sum_i b_i x_i + sum_a w_a prod_{i in a} x_i - log Z        (docs/method.md, eq. 1)
+    log P(x) = sum_i b_i x_i + sum_a w_a prod_{i in a} x_i - log Z        (docs/method.md, eq. 1.1)
 
 with x in {0, 1}^p. An :class:`MRF` knows its unnormalised log-probability and its conditionals; what needs
 the normaliser Z lives in :mod:`edgewise.exact`.

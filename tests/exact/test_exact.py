@@ -161,7 +161,7 @@ def test_means_are_the_gradient_and_covariance_the_hessian_of_log_z():
 @pytest.mark.parametrize("change", [-40.0, -1.5, 0.3, 12.0])
 @pytest.mark.parametrize("feature", [2, 6])
 def test_change_of_one_parameter_moves_log_z_and_its_mean_exactly(feature, change):
-    """docs/method.md, eqs. 15 and 16: no expansion, for any size of the change."""
+    """docs/method.md, eqs. 4.1 and 4.2: no expansion, for any size of the change."""
     rng = np.random.default_rng(6)
     model = MRF(rng.normal(size=5), [(0, 1), (1, 2, 3), (3, 4)], rng.normal(size=3))
     moved = model.parameters.copy()
