@@ -393,7 +393,7 @@ def test_structure_is_judged_before_the_body_is_read(tmp_path: Path, monkeypatch
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("the body was read")
 
-    monkeypatch.setattr(pd, "read_csv", never)
+    monkeypatch.setattr("edgewise.data.text.TextTable.load", never)
     path = tmp_path / "t.csv"
     for content in (
         "a,b,a\n0,1,1\n",

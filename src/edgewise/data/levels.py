@@ -136,11 +136,9 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
     labels = [plain_label(label) for label in factor.labels]
     keys: dict[Any, int] = {}
     merged: list[Any] = []
-    target = np.empty(len(labels) + 1, np.int64)
-    target[-1] = -1
+    target = np.full(len(labels) + 1, -1, np.int8 if len(labels) < MANY else np.int32)
     for position, label in enumerate(labels):
         if is_blank(label):
-            target[position] = -1
             continue
         key = level_key(label)
         if key not in keys:
@@ -150,12 +148,15 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
     codes = target[factor.codes]
     blank = codes < 0
     missing = blank if blank.any() else None
-    counts = np.bincount(codes[~blank] if missing is not None else codes, minlength=len(merged))
+    if len(merged) <= 4:
+        counts = np.array([np.count_nonzero(codes == k) for k in range(len(merged))], np.int64)
+    else:
+        counts = np.bincount(codes[~blank], minlength=len(merged))
     present = np.flatnonzero(counts)
     if len(present) < len(merged):
         # Categories nobody uses: forget them, unless they complete a constant column below.
         unused = [merged[k] for k in np.flatnonzero(counts == 0)]
-        renumber = np.full(len(merged) + 1, -1, np.int64)
+        renumber = np.full(len(merged) + 1, -1, target.dtype)
         renumber[present] = np.arange(len(present))
         codes = renumber[codes]
         merged = [merged[k] for k in present]

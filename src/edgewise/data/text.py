@@ -1,4 +1,7 @@
-"""Delimited text: the header is checked at once, the body read by pandas in pieces of a few million cells."""
+"""Delimited text: the header is checked at once, the body read in pieces.
+
+Plain files go through ``tokens.py``; pandas reads those with quotes, long cells or odd lines.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from edgewise.data.files import GZIP_ERRORS, HEAD, Content
-from edgewise.data.levels import BLANKS, MANY, Factor, is_blank, level_key, plain_label
+from edgewise.data.levels import BLANKS, Factor, factorise
 from edgewise.data.problems import SHAPE, Problem, TableError
 from edgewise.data.sources import pandas_cells
+from edgewise.data.tokens import Levels, PlainBody, read_plain
 from edgewise.errors import FileError
 
 DELIMITERS = ",\t;|"
@@ -116,6 +120,8 @@ class TextTable:
         self._content = content
         self._width = len(names)
         self._delimiter = delimiter
+        self._plain: PlainBody | None = None
+        self._place: dict[int, int] = {}
         self._columns: dict[int, _Column] = {}
         self._raw: dict[int, list[Any]] = {}
         self._line_numbers: np.ndarray | int | None = None
@@ -142,6 +148,19 @@ class TextTable:
 
     def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
         """Read the body in pieces; every piece of a column shrinks to one byte per cell at once."""
+        try:
+            with self._content.open() as handle:
+                self._plain = read_plain(handle, self._width, self._delimiter, variables, raw)
+            if self._plain is None:
+                self._load_by_pandas(variables, raw)
+            else:
+                self.n_rows = self._plain.n_rows
+                self._line_numbers = 2
+                self._place = {column: position for position, column in enumerate(variables)}
+        except GZIP_ERRORS:
+            raise FileError(f"{self.origin} is truncated: its gzip data end early; copy it again.") from None
+
+    def _load_by_pandas(self, variables: Sequence[int], raw: Sequence[int]) -> None:
         import pandas as pd
 
         self._columns = {index: _Column() for index in variables}
@@ -160,7 +179,7 @@ class TextTable:
                     dtype=dict.fromkeys(raw, str),
                     na_values=sorted(BLANKS),
                     keep_default_na=False,
-                    skipinitialspace=self._delimiter != "\t",
+                    skipinitialspace=f'{self._delimiter} "'.encode() in self._content.head,
                     chunksize=max(1000, PIECE_CELLS // self._width),
                     low_memory=False,
                 )
@@ -174,8 +193,6 @@ class TextTable:
             raise FileError(
                 f"{self.origin} is not UTF-8 text throughout ({error.reason}); save it as UTF-8."
             ) from None
-        except GZIP_ERRORS:
-            raise FileError(f"{self.origin} is truncated: its gzip data end early; copy it again.") from None
         finally:
             if pieces is not None:
                 pieces.close()
@@ -190,11 +207,13 @@ class TextTable:
 
     def column(self, index: int) -> Factor:
         """The cells of one variable."""
+        if self._plain is not None:
+            return self._plain.factor(self._place[index])
         return self._columns[index].factor()
 
-    def raw(self, index: int) -> list[Any]:
+    def raw(self, index: int) -> Sequence[Any]:
         """The text of a column."""
-        return self._raw[index]
+        return self._raw[index] if self._plain is None else self._plain.raw[index]
 
     def where(self, row: int) -> str:
         """Line number of a row, or its number below the header where lines and rows do not match."""
@@ -260,73 +279,41 @@ class TextTable:
 
 
 class _Column:
-    """A column that grows piece by piece; labels beyond `MANY` share one code."""
+    """A column that grows piece by piece."""
 
     def __init__(self) -> None:
         self.pieces: list[np.ndarray] = []
-        self.labels: list[Any] = []
-        self.positions: dict[Any, int] = {}
-        self.exhausted = False
+        self.levels = Levels()
         self.has_blanks = False
 
     def add(self, cells: np.ndarray | Factor) -> None:
         """Append one piece."""
         if not isinstance(cells, Factor):
-            self._add_numbers(cells)
-            return
-        target = np.empty(len(cells.labels) + 1, np.int8)
-        target[-1] = -1
+            cells = self._count(cells)
+        target = np.full(len(cells.labels) + 1, -1, np.int8)
         for k, label in enumerate(cells.labels):
-            target[k] = self._code(label)
+            target[k] = self.levels.code(label)
         codes = target[cells.codes]
         self.has_blanks |= bool((codes < 0).any())
         self.pieces.append(codes)
 
-    def _add_numbers(self, cells: np.ndarray) -> None:
-        codes = np.full(len(cells), -1, np.int8)
-        rest = None
-        if cells.dtype.kind == "f":
-            rest = ~np.isnan(cells)
-            if rest.all():
-                rest = None
-            else:
-                self.has_blanks = True
-        valid = cells if rest is None else cells[rest]
-        if not len(valid):
-            self.pieces.append(codes)
-            return
+    @staticmethod
+    def _count(cells: np.ndarray) -> Factor:
+        """Levels of a column of numbers, without sorting where there are two."""
+        valid = cells
+        if cells.dtype.kind == "f" and np.isnan(cells).any():
+            valid = cells[~np.isnan(cells)]
+            if not len(valid):
+                return Factor(np.full(len(cells), -1, np.int8), [])
         low, high = valid.min(), valid.max()
-        is_low, is_high = valid == low, valid == high
-        if (is_low | is_high).all():
-            low_code, high_code = self._code(low), self._code(high)
-            found = np.where(is_high, np.int8(high_code), np.int8(low_code))
-        else:
-            labels, inverse = np.unique(valid, return_inverse=True)
-            # Only the first labels are kept; a column of measurements would have one per row.
-            table = np.array([self._code(label) for label in labels[: MANY + 1]], np.int8)
-            if len(labels) > len(table):
-                self.exhausted = True
-            found = table[np.minimum(inverse, len(table) - 1)]
-        if rest is None:
-            self.pieces.append(found)
-        else:
-            codes[rest] = found
-            self.pieces.append(codes)
-
-    def _code(self, label: Any) -> int:
-        label = plain_label(label)
-        if is_blank(label):
-            return -1
-        key = level_key(label)
-        if key not in self.positions:
-            if len(self.labels) > MANY:
-                self.exhausted = True
-                return MANY
-            self.positions[key] = len(self.labels)
-            self.labels.append(label)
-        return self.positions[key]
+        codes = (cells == high).astype(np.int8)
+        known = codes.view(bool) | (cells == low)
+        if len(valid) < len(cells):
+            known |= np.isnan(cells)
+            codes[np.isnan(cells)] = -1
+        return Factor(codes, [low, high]) if known.all() else factorise(cells)
 
     def factor(self) -> Factor:
         """The whole column."""
         codes = np.concatenate(self.pieces) if self.pieces else np.zeros(0, np.int8)
-        return Factor(codes, self.labels, self.exhausted)
+        return Factor(codes, self.levels.labels, self.levels.exhausted)
