@@ -46,7 +46,7 @@ ALWAYS_ENUMERATED = 12
 MEMORY_LIMIT = 2_000_000_000
 """Bytes that elimination may use for its tables."""
 
-GROUP_LIMIT = 20
+GROUP_LIMIT = 16
 """Largest group of which :func:`conditional` lists the states."""
 
 
@@ -141,7 +141,7 @@ def conditional(model: MRF, group: Sequence[int | str], given: Any) -> np.ndarra
     ----------
     model : MRF
     group : sequence of k variables, by number or name
-        At most 20.
+        At most 16.
     given : array-like (n, p)
         Rows of 0/1 values; the columns of the group are not looked at and may hold anything.
 
@@ -159,6 +159,13 @@ def conditional(model: MRF, group: Sequence[int | str], given: Any) -> np.ndarra
     array([[0.0474, 0.9526]])
     """
     members, rows = _check_conditional(model, group, given)
+    needed = 2 * len(rows) * 8 << len(members)
+    if needed > MEMORY_LIMIT:
+        raise DataError(
+            f"The states of {len(members)} variables for {len(rows):,} rows would need {_bytes(needed)} of "
+            f"memory; the limit is {_bytes(MEMORY_LIMIT)}. Use conditional_log_probability, give fewer rows "
+            "at a time, or a smaller group."
+        )
     result = _GroupTable(model, members).log_potential(rows)
     result -= _log_sum(result)[:, None]
     return result

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgewise._model_checks import checked_names, float_vector, member_table, read_only, symmetric_matrix
 from edgewise.errors import DataError, FileError
-from edgewise.features import Clique, _label, _resolve_clique
+from edgewise.features import Clique, _label
 
 if TYPE_CHECKING:
     import networkx
@@ -74,12 +75,12 @@ class MRF:
         names: Sequence[str] | None = None,
     ) -> None:
         store = self.__dict__
-        store["biases"] = _read_only(_float_vector(biases, "biases"))
+        store["biases"] = read_only(float_vector(biases, "biases"))
         if len(self.biases) == 0:
             raise DataError("A model needs at least one variable; biases is empty.")
-        store["names"] = _check_names(names, len(self.biases))
-        store["members"] = _read_only(_member_table(cliques, len(self.biases), self.names))
-        store["weights"] = _read_only(_float_vector(weights, "weights"))
+        store["names"] = checked_names(names, len(self.biases))
+        store["members"] = read_only(member_table(cliques, len(self.biases), self.names))
+        store["weights"] = read_only(float_vector(weights, "weights"))
         if len(self.weights) != len(self.members):
             raise DataError(
                 f"There are {len(self.members)} cliques and {len(self.weights)} weights; "
@@ -142,7 +143,7 @@ class MRF:
     @cached_property
     def parameters(self) -> np.ndarray:
         """Biases and then weights, in the order of :func:`edgewise.exact.means`."""
-        return _read_only(np.concatenate([self.biases, self.weights]))
+        return read_only(np.concatenate([self.biases, self.weights]))
 
     @property
     def pairs_only(self) -> bool:
@@ -155,7 +156,7 @@ class MRF:
         matrix = np.zeros((self.n_variables, self.n_variables))
         i, j = self.members[self._is_pair, :2].T
         matrix[i, j] = matrix[j, i] = self.weights[self._is_pair]
-        return _read_only(matrix)
+        return read_only(matrix)
 
     @property
     def density(self) -> float:
@@ -268,7 +269,7 @@ class MRF:
     @classmethod
     def from_coupling(cls, biases: Any, coupling: Any, names: Sequence[str] | None = None) -> MRF:
         """Pairwise model of a symmetric 0/1-coding coupling matrix; zeros are absent edges."""
-        matrix = _symmetric(coupling, "coupling")
+        matrix = symmetric_matrix(coupling, "coupling")
         i, j = np.nonzero(np.triu(matrix, 1))
         return cls(biases, np.stack([i, j], axis=1), matrix[i, j], names)
 
@@ -284,8 +285,8 @@ class MRF:
             h.
         names : sequence of str, optional
         """
-        matrix = _symmetric(coupling, "coupling")
-        h = _float_vector(field, "field")
+        matrix = symmetric_matrix(coupling, "coupling")
+        h = float_vector(field, "field")
         if len(h) != len(matrix):
             raise DataError(f"The coupling is for {len(matrix)} variables and the field for {len(h)}.")
         return cls.from_coupling(2 * h - 2 * matrix.sum(axis=1), 4 * matrix, names)
@@ -371,11 +372,6 @@ class MRF:
         return read_csv(path)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
-
-
 def _logistic(field: np.ndarray) -> np.ndarray:
     # tanh saturates without overflow, unlike 1 / (1 + exp(-field)), and needs no scipy.
     return 0.5 + 0.5 * np.tanh(0.5 * field)
@@ -384,74 +380,3 @@ def _logistic(field: np.ndarray) -> np.ndarray:
 def _blocks(rows: np.ndarray, cells: int = 4_000_000) -> Any:
     size = max(1, cells // rows.shape[1])
     return ((start, rows[start : start + size]) for start in range(0, len(rows), size))
-
-
-def _float_vector(values: Any, what: str) -> np.ndarray:
-    try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"The {what} must be numbers; {str(values)[:80]} are not.") from None
-    if vector.ndim != 1:
-        raise DataError(f"The {what} must be one row of numbers, not an array of shape {vector.shape}.")
-    return vector
-
-
-def _symmetric(matrix: Any, what: str) -> np.ndarray:
-    result = np.array(matrix, dtype=np.float64)
-    if result.ndim != 2 or result.shape[0] != result.shape[1]:
-        raise DataError(f"The {what} must be a square matrix, not an array of shape {result.shape}.")
-    if np.diag(result).any():
-        first = int(np.flatnonzero(np.diag(result))[0])
-        raise DataError(f"The {what} must have a zero diagonal; entry ({first}, {first}) is not zero.")
-    if not np.array_equal(result, result.T, equal_nan=True):
-        i, j = map(int, np.argwhere(result != result.T)[0])
-        raise DataError(f"The {what} must be symmetric; entries ({i}, {j}) and ({j}, {i}) differ.")
-    return result
-
-
-def _check_names(names: Sequence[str] | None, n_variables: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    result = tuple(str(name) for name in names)
-    if len(result) != n_variables:
-        raise DataError(f"There are {len(result)} names for {n_variables} variables.")
-    if len(set(result)) != len(result):
-        twice = next(name for k, name in enumerate(result) if name in result[:k])
-        raise DataError(f"Two variables are named {twice!r}; names must differ.")
-    if "" in result:
-        raise DataError(f"Variable {result.index('')} has an empty name.")
-    return result
-
-
-def _member_table(
-    cliques: Sequence[Clique] | np.ndarray, n_variables: int, names: tuple[str, ...] | None
-) -> np.ndarray:
-    """Check the cliques and lay them out as one array, ascending in each row and padded with -1."""
-    if isinstance(cliques, np.ndarray) and np.issubdtype(cliques.dtype, np.integer) and cliques.ndim == 2:
-        table = np.sort(cliques.astype(np.int64), axis=1)
-        listed = [row[row >= 0] for row in table] if _table_is_odd(table, n_variables) else None
-    else:
-        listed = list(cliques)
-    if listed is not None:
-        resolved = [_resolve_clique(clique, n_variables, names) for clique in listed]
-        table = np.full((len(resolved), max(map(len, resolved), default=2)), -1, np.int64)
-        for row, clique in enumerate(resolved):
-            table[row, len(table[row]) - len(clique) :] = clique
-    # Drop columns of padding only (they sort to the front), but keep the two that every clique fills.
-    unused = int((table < 0).all(axis=0).sum())
-    table = table[:, min(unused, table.shape[1] - 2) :]
-    ordered = table[np.lexsort(table.T)]
-    repeated = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
-    if len(repeated):
-        clique = tuple(int(i) for i in ordered[repeated[0]] if i >= 0)
-        raise DataError(f"The clique {_label(clique, names)} is listed twice; list it once.")
-    # Padding goes behind the variables: a stable sort on "is padding" keeps them ascending.
-    order = np.argsort(table < 0, axis=1, kind="stable")
-    return np.ascontiguousarray(np.take_along_axis(table, order, axis=1).astype(np.int32))
-
-
-def _table_is_odd(table: np.ndarray, n_variables: int) -> bool:
-    """Whether a sorted table of members needs the careful path, which finds the words for what is wrong."""
-    if table.shape[1] < 2 or (table[:, -2:] < 0).any() or (table >= n_variables).any():
-        return True
-    return bool(((table[:, 1:] == table[:, :-1]) & (table[:, 1:] >= 0)).any())

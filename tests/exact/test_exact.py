@@ -174,6 +174,22 @@ def test_change_of_one_parameter_moves_log_z_and_its_mean_exactly(feature, chang
     assert exact.means(after)[feature] == pytest.approx(expected, rel=1e-9)
 
 
+def test_change_along_a_direction_needs_only_the_cells_of_its_features():
+    """docs/method.md, eqs. 4.3 and 4.5: an edge is exchanged for another in one step."""
+    rng = np.random.default_rng(12)
+    model = MRF(rng.normal(size=4), [(0, 1), (0, 2), (2, 3)], [1.7, 0.0, -0.6])
+    value, removed = -2.3, 1.7
+    after = MRF(model.biases, model.cliques, [0.0, value, -0.6])
+    states, probability = exact.states(4), exact.probabilities(model)
+    deleted, added = states[:, [0, 1]].all(axis=1), states[:, [0, 2]].all(axis=1)
+    cells = [probability[(deleted == d) & (added == a)].sum() for d, a in ((0, 0), (1, 0), (0, 1), (1, 1))]
+    growth = np.exp([0.0, -removed, value, value - removed])
+    difference = exact.log_partition(after) - exact.log_partition(model)
+    assert difference == pytest.approx(math.log(cells @ growth), abs=1e-12)
+    moved = exact.probabilities(after)[deleted & added].sum()
+    assert moved == pytest.approx(cells[3] * growth[3] / (cells @ growth), abs=1e-12)
+
+
 def test_zero_weights_do_not_widen_the_graph_but_have_means():
     lattice = datasets.lattice_model(seed=7, rows=3, columns=9)
     i, j = np.triu_indices(27, 1)
@@ -274,8 +290,13 @@ def test_conditional_ignores_the_columns_of_the_group_and_takes_names():
     )
     with pytest.raises(DataError, match="0 or 1 in the columns of the group"):
         exact.conditional_log_probability(model, ["b"], [[1, -1, 0]])
-    with pytest.raises(DataError, match="at most 20"):
-        exact.conditional(datasets.lattice_model(1), range(21), np.zeros((1, 100)))
+    lattice = datasets.lattice_model(1)
+    with pytest.raises(DataError, match="at most 16"):
+        exact.conditional(lattice, range(17), np.zeros((1, 100)))
+    with pytest.raises(
+        DataError, match=r"16 variables for 5,000 rows would need 5.24 GB.* the limit is 2 GB"
+    ):
+        exact.conditional(lattice, range(16), np.zeros((5000, 100), np.uint8))
 
 
 def test_a_group_of_all_variables_gives_the_log_likelihood():

@@ -124,7 +124,7 @@ def test_random_models_refuse_what_they_cannot_make(arguments, message):
 
 
 def test_gibbs_samples_of_a_random_model_match_its_exact_means():
-    model = datasets.random_model(60, 2, seed=4)
+    model = datasets.random_model(60, 4, seed=4)
     rows = model.gibbs(4000, 200, np.random.default_rng(5))
     expected = exact.means(model)
     observed = np.concatenate(
