@@ -1,0 +1,123 @@
+"""The table of all 2^p state probabilities: marginals of a few variables and changes of one parameter.
+
+Variable i is bit i of a state's index. ``table`` is kept normalised; a change by t along a direction
+multiplies it cell by cell, with no expansion (docs/method.md, 4).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+REASSOCIATE = {"reassoc", "contract", "nsz"}
+
+
+@njit(nogil=True, cache=True)
+def build_table(bias, theta, listed, count, members, table):
+    """Fill the table from the parameters and normalise it."""
+    table[0] = 0.0
+    for i in range(bias.shape[0]):
+        half = 1 << i
+        for k in range(half):
+            table[half + k] = table[k] + bias[i]
+    for position in range(count):
+        a = listed[position]
+        mask = 0
+        for k in range(members.shape[1]):
+            if members[a, k] >= 0:
+                mask |= 1 << members[a, k]
+        for k in range(table.shape[0]):
+            if k & mask == mask:
+                table[k] += theta[a]
+    top = table.max()
+    total = 0.0
+    for k in range(table.shape[0]):
+        table[k] = math.exp(table[k] - top)
+        total += table[k]
+    for k in range(table.shape[0]):
+        table[k] /= total
+
+
+@njit(nogil=True, cache=True, fastmath=REASSOCIATE)
+def pair_cells(table, i, j, cells):
+    """Probabilities of (x_i, x_j) = 00, 10, 01, 11 for i < j."""
+    step_i = 1 << i
+    step_j = 1 << j
+    c10 = 0.0
+    c01 = 0.0
+    c11 = 0.0
+    for high in range(0, table.shape[0], 2 * step_j):
+        for middle in range(high, high + step_j, 2 * step_i):
+            for k in range(middle, middle + step_i):
+                c10 += table[k + step_i]
+                c01 += table[k + step_j]
+                c11 += table[k + step_i + step_j]
+    cells[1] = c10
+    cells[2] = c01
+    cells[3] = c11
+    cells[0] = 1.0 - c10 - c01 - c11
+    if cells[0] < 0.0:
+        cells[0] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def scale_pair(table, i, j, factors):
+    """Multiply the four cells of a pair (i < j) by the given factors."""
+    step_i = 1 << i
+    step_j = 1 << j
+    f0 = factors[0]
+    f1 = factors[1]
+    f2 = factors[2]
+    f3 = factors[3]
+    for high in range(0, table.shape[0], 2 * step_j):
+        for middle in range(high, high + step_j, 2 * step_i):
+            for k in range(middle, middle + step_i):
+                table[k] *= f0
+                table[k + step_i] *= f1
+                table[k + step_j] *= f2
+                table[k + step_i + step_j] *= f3
+
+
+@njit(nogil=True, cache=True, fastmath=REASSOCIATE)
+def masked_mean(table, mask):
+    """Probability that all variables of the bit mask are one."""
+    total = 0.0
+    for k in range(table.shape[0]):
+        total += table[k] if k & mask == mask else 0.0
+    return total
+
+
+@njit(nogil=True, cache=True)
+def scale_masked(table, mask, outside, inside):
+    """Multiply the states with all variables of the mask at one by `inside`, the others by `outside`."""
+    for k in range(table.shape[0]):
+        table[k] *= inside if k & mask == mask else outside
+
+
+@njit(nogil=True, cache=True)
+def triple_cells(table, i, j, k, cells):
+    """Probabilities of the eight states x_i + 2 x_j + 4 x_k."""
+    cells[:] = 0.0
+    for state in range(table.shape[0]):
+        cells[((state >> i) & 1) + 2 * ((state >> j) & 1) + 4 * ((state >> k) & 1)] += table[state]
+
+
+@njit(nogil=True, cache=True)
+def move_factors(cells, values, t, factors):
+    """Factors of the cells for a move by `t`, normalising included."""
+    growth = 0.0
+    for c in range(cells.shape[0]):
+        growth += cells[c] * math.expm1(t * values[c])
+    normaliser = math.log1p(growth)
+    for c in range(cells.shape[0]):
+        factors[c] = math.exp(t * values[c] - normaliser)
+
+
+@njit(nogil=True, cache=True)
+def renormalise(table):
+    """Remove the rounding that many multiplications leave in the total."""
+    total = np.sum(table)
+    for k in range(table.shape[0]):
+        table[k] /= total
