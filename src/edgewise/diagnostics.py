@@ -176,7 +176,7 @@ def diagnose(posterior: Posterior, target_ess: float = 400) -> Diagnostics:
     if posterior.n_draws < convergence.FEWEST_DRAWS:
         worst = 2
         messages.append(
-            f"{posterior.n_draws} draw{'s' * (posterior.n_draws != 1)} per chain are too few to judge anything: "
+            f"The chains have {_counted(posterior.n_draws, 'draw')} each, too few to judge anything: "
             f"draw at least {convergence.FEWEST_DRAWS}, better 1,000, per chain."
         )
     else:
@@ -204,6 +204,10 @@ def diagnose(posterior: Posterior, target_ess: float = 400) -> Diagnostics:
     )
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def _name(posterior: Posterior, index: int) -> str:
     if index >= 0:
         return posterior.features.label(index, posterior.names)
@@ -220,14 +224,14 @@ def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str
     where = "the number of edges, p0 or sigma0"
     if above:
         edge = posterior.features.label(int(r_hat.argmax()), posterior.names)
-        where = f"{above} of {seen.n_uncertain} uncertain edges, most for {edge} ({r_hat.max():.3g})"
+        where = f"{above} of {seen.n_uncertain} uncertain edges, most for {edge} ({r_hat.max():.3f})"
     remedy = (
         "the chains stay in different graphs: start more chains, or compare engines"
         if seen.max_rhat >= R_HAT_BAD
         else "continue the run (extend)"
     )
     message = (
-        f"The chains do not agree yet: R-hat reaches {seen.max_rhat:.3g} (below {R_HAT_GOOD} wanted), "
+        f"The chains do not agree yet: R-hat reaches {seen.max_rhat:.3f} (below {R_HAT_GOOD} wanted), "
         f"in {where}; {remedy}."
     )
     return 2 if seen.max_rhat >= R_HAT_POOR else 1, message
@@ -274,15 +278,15 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
     )
     if lowest < WEIGHT_ESS_POOR:
         return 1, (
-            f"The particles lag behind the parameters: their weights are worth {lowest:.0%} of their number in "
-            f"the worst chain (above {WEIGHT_ESS_POOR:.0%} wanted), so probabilities may be biased; "
+            f"The particles lag behind the parameters: their weights are worth {lowest:.0%} of their number "
+            f"in the worst chain (above {WEIGHT_ESS_POOR:.0%} wanted), so probabilities may be biased; "
             "use more particles or more sweeps per iteration."
         )
     moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
     if moves and max(moves) == 0 and (posterior.resolved_prior.status <= SEPARATE).any():
         return 2, (
-            "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only the "
-            "graph they started from; run longer, or use another engine."
+            "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only "
+            "the graph they started from; run longer, or use another engine."
         )
     return 0, ""
 
@@ -294,8 +298,8 @@ def _notes(posterior: Posterior) -> list[str]:
     if absent or present:
         notes.append(
             f"{absent + present:,} of {posterior.n_cliques:,} edges never flip: {absent:,} are absent and "
-            f"{present:,} present in all {total:,} draws. R-hat does not apply to them, and without the engine's "
-            "acceptance probabilities their Bayes factors are bounds."
+            f"{present:,} present in all of {_counted(total, 'draw')}. R-hat does not apply to them, and "
+            "without the engine's acceptance probabilities their Bayes factors are bounds."
         )
     if posterior.n_chains == 1:
         notes.append("There is one chain: R-hat compares its two halves, which cannot show a missed region.")
@@ -324,6 +328,8 @@ def _table(posterior: Posterior) -> pandas.DataFrame:
         for batch in posterior.table.batches(edges):
             tail[start : start + len(batch)] = convergence.tail_ess(posterior.table.dense(batch))
             start += len(batch)
+        # A quantile that falls on the zeros of a rare edge tells nothing; the indicator does.
+        tail = np.where(tail >= posterior.table.total, quality.ess[edges], tail)
     return pandas.DataFrame(
         {
             "quantity": ["number of edges", "p0", "sigma0", *posterior.labels()[edges]],

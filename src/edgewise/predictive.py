@@ -170,15 +170,19 @@ def predictive_check(
         triples,
         np.arange(p + 1)[:, None],
     ]
-    parts = []
-    for kind in range(4):
+
+    def part(kind: int) -> CheckPart:
         values = np.stack([statistics[kind] for statistics in replicated])
         tail = (1 - probability) / 2
         low, high = np.quantile(values, [tail, 1 - tail], axis=0)
         sd = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
-        parts.append(CheckPart(members[kind], observed[kind], values.mean(axis=0), sd, low, high))
+        return CheckPart(members[kind], observed[kind], values.mean(axis=0), sd, low, high)
+
     return PredictiveCheck(
-        *parts,
+        means=part(0),
+        pairs=part(1),
+        triples=part(2),
+        ones=part(3),
         names=posterior.names,
         n_models=len(models),
         n_rows=n_rows,

@@ -191,7 +191,7 @@ def ask(posterior: Posterior, question: Callable[[networkx.Graph], Any], max_dra
     answers = np.array([bool(question(graph)) for graph in graphs], float).reshape(positions.shape)
     mean = float(answers.mean())
     count = answers.size
-    enough = answers.shape[1] >= convergence.FEWEST_DRAWS
+    enough = positions.shape[1] >= convergence.FEWEST_DRAWS
     ess = convergence.indicator_ess(answers[None])[0] if enough else float(posterior.n_chains)
     spread = mean * (1 - mean) if 0 < mean < 1 else 1 / (ess + 2) * (1 - 1 / (ess + 2))
     return Estimate(mean, float(np.sqrt(spread / ess)), count)

@@ -158,7 +158,7 @@ def moments(table: CliqueDraws, given_inclusion: bool) -> tuple[np.ndarray, np.n
     """
     counts = table.counts
     owner = table.owner
-    sums = np.bincount(owner, table.value, minlength=table.n_cliques)
+    sums = np.bincount(owner, table.value, table.n_cliques)
     divisor = counts if given_inclusion else np.full(table.n_cliques, table.total)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = sums / divisor

@@ -81,7 +81,6 @@ def indicator_notes(posterior: Posterior) -> np.ndarray:
     ups, downs = summaries.transitions(table)
     total = f"{table.total:,} draw{'s' * (table.total != 1)}"
     notes = np.full(table.n_cliques, "", object)
-    few = table.n_draws < convergence.FEWEST_DRAWS
     notes[counts == 0] = f"never active in {total}: no flips, so R-hat does not apply"
     notes[counts == table.total] = f"active in all {total}: no flips, so R-hat does not apply"
     stuck = np.flatnonzero((ups + downs == 0) & (counts > 0) & (counts < table.total))
@@ -90,19 +89,12 @@ def indicator_notes(posterior: Posterior) -> np.ndarray:
             f"never flips within a chain: active in {counts[clique] // table.n_draws} of {table.n_chains} "
             "chains and absent in the others, so the chains disagree"
         )
-    if few:
-        notes[quality_unknown(counts, table.total)] = (
-            f"{table.n_draws} draw{'s' * (table.n_draws != 1)} per chain are too few for R-hat"
-        )
+    if table.n_draws < convergence.FEWEST_DRAWS:
+        notes[(counts > 0) & (counts < table.total)] = f"too few draws for R-hat ({table.n_draws} per chain)"
     status = posterior.resolved_prior.status
     notes[status == FORCED] = "forced by the prior"
     notes[status == FORBIDDEN] = "forbidden by the prior"
     return notes
-
-
-def quality_unknown(counts: np.ndarray, total: int) -> np.ndarray:
-    """Which indicators vary, and so would have an R-hat with more draws."""
-    return (counts > 0) & (counts < total)
 
 
 def bias_table(posterior: Posterior, coding: str, probability: float) -> pandas.DataFrame:

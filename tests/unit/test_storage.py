@@ -1,0 +1,198 @@
+"""Posteriors on disk: everything comes back, and bad files are refused with the reason."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import h5netcdf
+import numpy as np
+import pytest
+import xarray
+
+import edgewise
+from edgewise import storage
+from edgewise.errors import DataError, FileError
+from edgewise.features import Features
+from edgewise.posterior import Posterior
+from edgewise.priors import BetaInclusion, Prior
+from helpers import fake_posterior, sparse_draws
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "posterior.nc"
+    fake_posterior(6, 3, 80, seed=2).save(path)
+    return path
+
+
+def assert_same(one: Posterior, other: Posterior) -> None:
+    assert one.names == other.names
+    assert one.levels == other.levels
+    assert one.info == other.info
+    assert one.counters == other.counters
+    assert one.prior == other.prior
+    np.testing.assert_array_equal(one.features.members, other.features.members)
+    assert one.statistics.n_rows == other.statistics.n_rows
+    np.testing.assert_array_equal(one.statistics.singles, other.statistics.singles)
+    np.testing.assert_array_equal(one.statistics.cliques, other.statistics.cliques)
+    assert len(one.draws) == len(other.draws)
+    for a, b in zip(one.draws, other.draws):
+        for field in ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale"):
+            np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
+            assert getattr(a, field).dtype == getattr(b, field).dtype
+    assert len(one.edge_sums) == len(other.edge_sums)
+    for sums, others in zip(one.edge_sums, other.edge_sums):
+        assert sums.keys() == others.keys()
+        for key in sums:
+            np.testing.assert_array_equal(sums[key], others[key])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {},
+        {"order": 3, "rao_blackwell": False},
+        {"chains": 1, "draws": 1, "n_rows": 0},
+        {"names": ["<script>", "ü", "=1+1", "a b", "c'", '"d"'], "levels": [("n", "y")] * 5 + [(-1, 1)]},
+        {"prior": Prior(inclusion=BetaInclusion(1, 9), edge_probability={("x0", "x1"): 0.9})},
+    ],
+)
+def test_everything_comes_back(tmp_path, made):
+    posterior = fake_posterior(**made)
+    posterior.save(tmp_path / "posterior.nc")
+    again = edgewise.load_posterior(tmp_path / "posterior.nc")
+    assert_same(posterior, again)
+    assert again.summary().equals(posterior.summary())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["posterior.nc"]
+
+
+def test_a_posterior_without_any_edge(tmp_path):
+    draws = [sparse_draws(np.zeros((5, 3)), np.ones((5, 3)))]
+    posterior = Posterior(draws, Features.pairs(3), ["a", "b", "c"])
+    posterior.save(tmp_path / "empty.nc")
+    assert_same(posterior, edgewise.load_posterior(str(tmp_path / "empty.nc")))
+
+
+def test_other_programs_can_read_the_file(saved):
+    with xarray.open_dataset(saved, engine="h5netcdf") as opened:
+        assert opened.attrs["data_digest"] == "0" * 64
+        assert opened.attrs["seed"] == "2"
+        assert json.loads(opened.attrs["settings"]) == {"particles": 512}
+        assert "numpy" in json.loads(opened.attrs["versions"])
+        assert opened.bias.dims == ("chain", "draw", "variable")
+        assert int(opened.row_size.sum()) == opened.sizes["entry"]
+
+
+def test_long_names_and_settings_fit(tmp_path):
+    names = [f"{'long name ' * 400}{i}" for i in range(40)]
+    posterior = fake_posterior(40, 1, 3, names=names, info={"settings": {"text": "x" * 200_000}})
+    posterior.save(tmp_path / "long.nc")
+    assert_same(posterior, edgewise.load_posterior(tmp_path / "long.nc"))
+
+
+def test_a_file_cut_anywhere_is_refused(saved, tmp_path):
+    content = saved.read_bytes()
+    cut = tmp_path / "cut.nc"
+    for keep in np.linspace(0, len(content) - 1, 25).astype(int):
+        cut.write_bytes(content[:keep])
+        with pytest.raises(FileError, match=r"cut\.nc is (truncated|empty|not a NetCDF|damaged)"):
+            edgewise.load_posterior(cut)
+
+
+def test_changed_bytes_are_refused_or_harmless(saved, tmp_path):
+    content = saved.read_bytes()
+    original = edgewise.load_posterior(saved)
+    rng = np.random.default_rng(0)
+    refused = 0
+    for position in rng.integers(8, len(content), 60):
+        changed = bytearray(content)
+        changed[position] ^= 0x5A
+        path = tmp_path / "changed.nc"
+        path.write_bytes(changed)
+        try:
+            again = edgewise.load_posterior(path)
+        except FileError:
+            refused += 1
+        else:
+            # Padding between the objects of the file belongs to nobody.
+            assert_same(original, again)
+    assert refused > 20
+
+
+def test_foreign_files_are_named(tmp_path):
+    text = tmp_path / "edges.csv"
+    text.write_text("a,b\n0,1\n")
+    with pytest.raises(FileError, match=r"edges\.csv is not a NetCDF file"):
+        edgewise.load_posterior(text)
+    old = tmp_path / "old.nc"
+    old.write_bytes(b"CDF\x01" + bytes(100))
+    with pytest.raises(FileError, match="version 3"):
+        edgewise.load_posterior(old)
+    foreign = tmp_path / "foreign.nc"
+    xarray.Dataset({"x": ("t", [1.0, 2.0])}, attrs={"title": "weather"}).to_netcdf(foreign, engine="h5netcdf")
+    with pytest.raises(FileError, match=r"not a posterior written by edgewise .*'weather'"):
+        edgewise.load_posterior(foreign)
+    with pytest.raises(FileError, match="There is no file"):
+        edgewise.load_posterior(tmp_path / "nothing.nc")
+    with pytest.raises(FileError, match="is a directory"):
+        edgewise.load_posterior(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [(0, "older format 0 .*run the fit again"), (99, "newer format 99 .*update")]
+)
+def test_other_formats_are_named(saved, version, words):
+    with h5netcdf.File(saved, "a") as file:
+        file.attrs["format_version"] = version
+    with pytest.raises(FileError, match=words):
+        edgewise.load_posterior(saved)
+
+
+def test_saving_where_nothing_can_be_written(tmp_path):
+    posterior = fake_posterior(4, 1, 5)
+    with pytest.raises(FileError, match="cannot be written"):
+        posterior.save(tmp_path / "missing" / "posterior.nc")
+    with pytest.raises(FileError, match="is a directory"):
+        posterior.save(tmp_path)
+
+
+def test_a_failure_while_writing_leaves_the_earlier_file(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage, "_checksum", full)
+    with pytest.raises(FileError, match=r"No space left.*untouched"):
+        fake_posterior(5, 1, 20).save(saved)
+    assert saved.read_bytes() == before
+    assert [entry.name for entry in saved.parent.iterdir()] == [saved.name]
+
+
+def test_info_that_is_not_json(tmp_path):
+    with pytest.raises(DataError, match="JSON"):
+        fake_posterior(4, 1, 5, info={"settings": object()}).save(tmp_path / "posterior.nc")
+
+
+def test_numpy_numbers_in_info(tmp_path):
+    info = {"seed": np.int64(3), "settings": {"width": np.float64(0.5), "list": np.arange(2)}}
+    fake_posterior(4, 1, 5, info=info).save(tmp_path / "posterior.nc")
+    again = edgewise.load_posterior(tmp_path / "posterior.nc")
+    assert again.info["seed"] == 3
+    assert again.info["settings"] == {"width": 0.5, "list": [0, 1]}
+
+
+def test_a_saved_posterior_opens_without_numba(saved):
+    code = (
+        "import sys\n"
+        "sys.modules['numba'] = None\n"
+        "import edgewise\n"
+        "from edgewise.diagnostics import diagnose\n"
+        f"posterior = edgewise.load_posterior({str(saved)!r})\n"
+        "posterior.summary(), posterior.graph(), posterior.median_model, diagnose(posterior)\n"
+        "print(repr(posterior))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Posterior(6 variables")
