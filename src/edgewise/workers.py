@@ -27,6 +27,7 @@ from edgewise.progress import acceptance
 
 SLICE_SECONDS = 0.1
 JOURNEY_SHARE = 0.05
+PREPARING_ITERATIONS = 4
 
 _prepared: set[tuple[str, bool, int]] = set()
 
@@ -196,10 +197,14 @@ def prepare(engine_name: str, features: Features, settings: Mapping[str, Any]) -
     key = (engine_name, features.all_pairs, min(features.max_order, 3))
     started = time.monotonic()
     if key not in _prepared:
-        tiny = _tiny(features)
-        engine = load_engine(engine_name)(tiny, settings, np.random.SeedSequence(0))
-        engine.advance(engine.warm_up)
-        engine.advance(2)
+        kind, tiny, seed = load_engine(engine_name), _tiny(features), np.random.SeedSequence(0)
+        try:
+            engine = kind(tiny, {**settings, "warm_up": PREPARING_ITERATIONS}, seed)
+        except DataError:
+            engine = kind(tiny, settings, seed)  # an engine without that setting, or a wrong one
+        engine.advance(min(PREPARING_ITERATIONS, engine.warm_up))
+        if engine.iteration >= engine.warm_up:
+            engine.advance(PREPARING_ITERATIONS)
         _prepared.add(key)
     return time.monotonic() - started
 

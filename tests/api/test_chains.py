@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
 from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from toy_engine import TOY, fingerprint, toy_problem
 
 from edgewise import conductor, stopping, workers
 from edgewise.chains import run
@@ -20,6 +20,7 @@ from edgewise.features import Features, Statistics
 from edgewise.priors import Prior
 from edgewise.stopping import Budget, Look
 from edgewise.workers import worker_count
+from toy_engine import TOY, fingerprint, toy_problem
 
 
 def short_run(**options):
@@ -108,7 +109,7 @@ def test_the_ladder_is_fixed_and_ends_with_the_last_draw():
     assert rungs[-1] == 20_000
     assert 1000 in rungs
     assert rungs == sorted(set(rungs))
-    assert all(later <= 1.31 * earlier for earlier, later in zip(rungs, rungs[1:]))
+    assert all(later <= 1.31 * earlier for earlier, later in pairwise(rungs))
     # A larger budget only adds rungs, so that a longer run stops where the shorter one would have.
     assert set(rungs[:-1]) <= set(Budget(1000, 50_000).ladder())
 

@@ -1,0 +1,357 @@
+"""Checkpoints: whatever happens, the run goes on to the very draws it would have made."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgewise import checkpoint as checkpoint_module
+from edgewise.chains import run
+from edgewise.checkpoint import Checkpoint
+from edgewise.draws import Draws
+from edgewise.errors import EdgewiseWarning, FileError
+from toy_engine import TOY, fingerprint, toy_problem
+
+TESTS = Path(__file__).parents[1]
+
+
+def short_run(path=None, **options):
+    defaults = {
+        "chains": 2, "min_draws": 60, "max_draws": 60, "target_ess": None, "seed": 7, "progress": False,
+        "checkpoint_every": 0,
+    }  # fmt: skip
+    return run(toy_problem(), TOY, checkpoint=path, **{**defaults, **options})
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return fingerprint(short_run().draws)
+
+
+def part_way(path, draws=20, **options):
+    """A checkpoint that ends in the middle of the run."""
+    return short_run(path, min_draws=draws, max_draws=draws, **options)
+
+
+def test_a_checkpoint_changes_no_draw(tmp_path, reference):
+    assert fingerprint(short_run(tmp_path / "c").draws) == reference
+
+
+def test_a_run_continues_from_its_checkpoint(tmp_path, reference):
+    part_way(tmp_path / "c")
+    result = short_run(tmp_path / "c")
+    assert result.info["resumed_from_iteration"] == 40
+    assert fingerprint(result.draws) == reference
+
+
+def test_a_finished_run_is_read_rather_than_repeated(tmp_path, reference):
+    short_run(tmp_path / "c")
+    again = short_run(tmp_path / "c", settings={})
+    assert again.info["resumed_from_iteration"] == 80
+    assert fingerprint(again.draws) == reference
+
+
+def test_fewer_draws_than_saved_are_the_first_ones(tmp_path):
+    short_run(tmp_path / "c")
+    assert fingerprint(part_way(tmp_path / "c").draws) == fingerprint(part_way(None).draws)
+
+
+def test_a_seed_left_open_is_taken_from_the_checkpoint(tmp_path, reference):
+    part_way(tmp_path / "c")
+    result = short_run(tmp_path / "c", seed=None)
+    assert result.info["seed"] == 7
+    assert fingerprint(result.draws) == reference
+
+
+def test_the_run_in_memory_wins_where_it_is_further_on(tmp_path, reference):
+    part_way(tmp_path / "c", draws=10)
+    in_memory = part_way(None, draws=30)
+    result = short_run(tmp_path / "c", previous=in_memory)
+    assert result.info["resumed_from_iteration"] == 50
+    assert fingerprint(result.draws) == reference
+    assert fingerprint(short_run(tmp_path / "c").draws) == reference
+
+
+def test_saving_costs_as_much_as_is_new_and_two_generations_stay(tmp_path):
+    path = tmp_path / "c"
+    part_way(path, draws=20)
+    before = {file.name: file.read_bytes() for file in path.glob("draws-*.npz")}
+    short_run(path)
+    after = {file.name: file.read_bytes() for file in path.glob("draws-*.npz")}
+    assert before.items() <= after.items()
+    assert len(list(path.glob("generation-*.npz"))) == 2
+    stored = 0
+    for name in after:
+        with np.load(path / name, allow_pickle=False) as archive:
+            stored += len(archive["chain0.indptr"]) - 1
+    assert stored == 60
+
+
+# What differs is named.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 8}, "seed: 7 in the checkpoint, 8 now"),
+        ({"chains": 3}, "chains: 2 in the checkpoint, 3 now"),
+        ({"settings": {"warm_up": 21}}, "settings.warm_up: nothing in the checkpoint, 21 now"),
+        ({"thin": 2}, "thin: auto in the checkpoint, 2 now"),
+        ({"start": "full"}, "start: "),
+        ({"identity": {"data": "abc"}}, "data: nothing in the checkpoint, abc now"),
+    ],
+)
+def test_another_fit_is_refused_with_the_difference(tmp_path, options, message):
+    part_way(tmp_path / "c")
+    with pytest.raises(FileError, match="belongs to another fit") as caught:
+        short_run(tmp_path / "c", **options)
+    assert message in str(caught.value)
+
+
+def test_other_data_and_versions_are_refused(tmp_path, monkeypatch):
+    part_way(tmp_path / "c")
+    with pytest.raises(FileError, match=r"problem: \w+"):
+        run(toy_problem(seed=1), TOY, chains=2, seed=7, progress=False, checkpoint=tmp_path / "c")
+    monkeypatch.setattr(np, "__version__", "1.0")
+    with pytest.raises(FileError, match=r"versions.numpy: \S+ in the checkpoint, 1.0 now"):
+        short_run(tmp_path / "c")
+
+
+def test_a_second_fit_on_the_same_checkpoint_is_refused(tmp_path):
+    first = Checkpoint.open(tmp_path / "c", {"a": 1})
+    with pytest.raises(FileError, match=rf"in use by another fit \(process {os.getpid()}\)"):
+        Checkpoint.open(tmp_path / "c", {"a": 1})
+    first.close()
+    Checkpoint.open(tmp_path / "c", {"a": 1}).close()
+
+
+# Damage.
+
+
+def newest(path, kind="generation"):
+    return max(path.glob(f"{kind}-*.npz"))
+
+
+def truncate(file):
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+def flip_a_bit(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 16
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [truncate, flip_a_bit, Path.unlink, lambda file: file.write_bytes(b"")])
+@pytest.mark.parametrize("kind", ["generation", "draws"])
+def test_a_damaged_generation_gives_way_to_the_one_before(tmp_path, reference, damage, kind):
+    path = tmp_path / "c"
+    part_way(path, draws=20)
+    part_way(path, draws=30)
+    last = newest(path, kind)
+    damage(last)
+    if damage is Path.unlink and kind == "generation":
+        result = short_run(path)  # nothing tells that there was a newer one
+    else:
+        with pytest.warns(EdgewiseWarning, match="going on from the one before"):
+            result = short_run(path)
+    assert 20 < result.info["resumed_from_iteration"] <= 50
+    assert fingerprint(result.draws) == reference
+
+
+def test_a_checkpoint_without_any_whole_generation_is_refused(tmp_path):
+    path = tmp_path / "c"
+    part_way(path)
+    for file in path.glob("generation-*.npz"):
+        truncate(file)
+    with pytest.raises(FileError, match="no whole generation is left; delete the directory"):
+        short_run(path)
+
+
+def test_leftovers_of_a_killed_save_are_swept_away(tmp_path, reference):
+    path = tmp_path / "c"
+    part_way(path)
+    (path / "generation-00000099.npz.part").write_bytes(b"half a file")
+    orphan = path / f"draws-{int(newest(path).stem[-8:]) + 1:08d}.npz"
+    orphan.write_bytes(b"draws of a generation that was never finished")
+    assert fingerprint(short_run(path).draws) == reference
+    assert not list(path.glob("*.part"))
+    assert not orphan.exists()
+
+
+def test_foreign_directories_and_files_are_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(FileError, match=r"holds other files \('thesis.tex'\)"):
+        short_run(tmp_path)
+    assert [file.name for file in tmp_path.iterdir() if file.name != "lock"] == ["thesis.tex"]
+    with pytest.raises(FileError, match="cannot be written"):
+        short_run(tmp_path / "thesis.tex")
+
+
+def test_a_newer_format_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint_module, "FORMAT", "edgewise checkpoint 2")
+    part_way(tmp_path / "c")
+    monkeypatch.undo()
+    with pytest.raises(FileError, match="has the format 'edgewise checkpoint 2' and this version reads"):
+        short_run(tmp_path / "c")
+
+
+# The disk says no.
+
+
+def test_a_full_disk_keeps_the_generation_before(tmp_path, monkeypatch, reference):
+    path = tmp_path / "c"
+    part_way(path)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match=r"No space left on device.*20 draws per chain\) is intact"):
+        short_run(path)
+    monkeypatch.undo()
+    assert not list(path.glob("*.part"))
+    result = short_run(path)
+    assert result.info["resumed_from_iteration"] >= 40
+    assert fingerprint(result.draws) == reference
+
+
+SCRIPT = """
+import sys
+from toy_engine import TOY, toy_problem
+from edgewise.chains import run
+from edgewise.errors import FileError
+{before}
+try:
+    run(toy_problem(), TOY, chains=2, min_draws=20_000, max_draws=20_000, target_ess=None, seed=7,
+        progress=False, checkpoint=sys.argv[1], checkpoint_every=0.2)
+except FileError as error:
+    print(error)
+    sys.exit(3)
+"""
+
+
+def run_script(before, path, **options):
+    environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(before=before), str(path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        **options,
+    )
+
+
+def test_a_limit_on_file_sizes_stops_the_run_without_loss(tmp_path):
+    pytest.importorskip("resource")
+    path = tmp_path / "c"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))"
+    done = run_script(limit, path)
+    assert done.returncode == 3, done.stderr
+    assert "File too large" in done.stdout
+    assert "is intact" in done.stdout
+    Checkpoint.open(path, json.loads(np.load(newest(path))["manifest"].tobytes())["identity"]).close()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own with room for 256 kB, where that can be had."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command here")
+    if mounted.returncode:
+        pytest.skip(f"mounting a small file system is not allowed here: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_small_disk_stops_the_run_without_loss(small_disk):
+    done = run_script("", small_disk / "c")
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stdout
+    identity = json.loads(np.load(newest(small_disk / "c"))["manifest"].tobytes())["identity"]
+    stored = Checkpoint.open(small_disk / "c", identity)
+    assert len(stored.chains[0].draws) > 0
+    stored.close()
+
+
+def test_a_disk_that_became_read_only_loses_nothing(small_disk, reference):
+    part_way(small_disk / "c")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(FileError, match=r"cannot be written \(Read-only file system\); give a directory"):
+        short_run(small_disk / "c")
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    assert fingerprint(short_run(small_disk / "c").draws) == reference
+
+
+def test_a_read_only_path_is_refused_before_any_work(tmp_path):
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        closed = Path("/sys")  # root may write wherever the kernel allows it, which is not here
+    else:
+        closed = tmp_path / "closed"
+        closed.mkdir(mode=0o555)
+    with pytest.raises(FileError, match=r"cannot be written \(.+\); give a directory that can be made"):
+        short_run(closed / "c", settings={"fail_at": 0})
+
+
+def test_draws_without_any_edge_survive(tmp_path):
+    store = Checkpoint.open(tmp_path / "c", {})
+    draws = Draws(
+        np.zeros(3, np.int64), np.zeros(0, np.int32), np.zeros(0), np.ones((2, 4)), np.ones(2), np.ones(2)
+    )
+    store.save([({"x": np.arange(3)}, draws)], {"thin": 1, "seconds": 0.0})
+    store.close()
+    again = Checkpoint.open(tmp_path / "c", {})
+    assert fingerprint([again.chains[0].draws]) == fingerprint([draws])
+    assert again.chains[0].state["x"].tolist() == [0, 1, 2]
+    again.close()
+
+
+# The worst that can happen.
+
+
+def kill_and_resume(directory, engine, longest):
+    environment = {**os.environ, "PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "kill_and_resume.py"), str(directory), "20", str(longest), engine],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check_kills(outcome):
+    assert outcome["kills"] == 20
+    assert outcome["same_draws"]
+    assert outcome["same_sums"]
+    resumed = outcome["resumed"]
+    assert resumed == sorted(resumed)  # no kill ever threw the run back
+    assert sum(iteration > 0 for iteration in resumed) >= 5
+    assert len(set(resumed)) >= 4
+    assert outcome["last_resumed"] > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_killed_twenty_times_the_run_ends_with_the_same_bytes(tmp_path):
+    check_kills(kill_and_resume(tmp_path, TOY, 0.6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["exact", "particle", "langevin"])
+def test_engines_killed_twenty_times_end_with_the_same_bytes(tmp_path, engine):
+    check_kills(kill_and_resume(tmp_path, engine, 4.0))

@@ -1,0 +1,92 @@
+"""Kill a checkpointed run again and again, and finish it; a script of its own because it forks.
+
+Usage: kill_and_resume.py DIRECTORY KILLS LONGEST ENGINE; prints one JSON line. The fork happens before any
+thread exists, so that every child starts clean and at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from edgewise import workers
+from edgewise.chains import run, versions
+from toy_engine import TOY, fingerprint, toy_problem
+
+
+def options(engine: str) -> dict:
+    common = {"chains": 2, "target_ess": None, "seed": 5, "n_jobs": 2}
+    if engine == TOY:
+        # Four milliseconds of sleep per iteration: the run cannot end before all kills have happened.
+        settings = {"delay": 0.004, "warm_up": 50}
+        return {**common, "min_draws": 1500, "max_draws": 1500, "settings": settings, "thin": 1}
+    return {**common, "min_draws": 20_000, "max_draws": 20_000, "thin": 1}
+
+
+def main(directory: str, kills: int, longest: float, engine: str) -> None:
+    workers.SLICE_SECONDS = 0.02  # many saves, so that many kills meet one
+    versions()  # looked up before the fork, as everything else that is slow the first time
+    problem = toy_problem(n_variables=3) if engine == TOY else toy_problem(200, 8, 1)
+    log = Path(directory) / "log"
+    moments = random.Random(12)
+    done = 0
+    while done < kills:
+        child = os.fork()
+        if child == 0:
+            with open(log, "a") as file:
+                os.dup2(file.fileno(), 2)
+            run(
+                problem,
+                engine,
+                checkpoint=Path(directory) / "checkpoint",
+                checkpoint_every=0.03,
+                progress="lines",
+                **options(engine),
+            )
+            os._exit(0)
+        time.sleep(moments.uniform(0.01, longest))
+        finished, _ = os.waitpid(child, os.WNOHANG)
+        if finished:
+            break
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        done += 1
+    result = run(
+        problem,
+        engine,
+        checkpoint=Path(directory) / "checkpoint",
+        progress=False,
+        checkpoint_every=0.05,
+        **options(engine),
+    )
+    if engine == TOY:
+        undisturbed = run(problem, engine, progress=False, **{**options(engine), "settings": {"warm_up": 50}})
+    else:
+        undisturbed = run(problem, engine, progress=False, **options(engine))
+    sums = zip(result.edge_sums, undisturbed.edge_sums)
+    print(
+        json.dumps(
+            {
+                "kills": done,
+                "resumed": [
+                    int(text.replace(",", "")) for text in re.findall(r"iteration ([\d,]+)", log.read_text())
+                ],
+                "last_resumed": result.info["resumed_from_iteration"],
+                "same_draws": fingerprint(result.draws) == fingerprint(undisturbed.draws),
+                "same_sums": all(np.array_equal(a[key], b[key]) for a, b in sums for key in b),
+                "draws": len(result.draws[0]),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
