@@ -23,7 +23,7 @@ from edgewise.stopping import MINIMUM_DRAWS, Budget, Look, look
 from edgewise.workers import Chain, Plan, is_resident, prepare
 
 POLL_SECONDS = 0.1
-COMPILE_NOTICE_SECONDS = 1.0
+COMPILE_NOTICE_SECONDS = 2.5  # loading what was compiled before takes about a second
 
 
 @dataclass(frozen=True, eq=False)

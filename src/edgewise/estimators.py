@@ -19,7 +19,14 @@ from edgewise.data import BinaryData, encode_rows, read_data
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
+from edgewise.mixtures import each_given_others, sample_rows
 from edgewise.posterior import Posterior
+from edgewise.predict import (
+    conditional_log_likelihood,
+    conditional_probability,
+    log_likelihood,
+    pseudo_log_likelihood,
+)
 from edgewise.priors import Prior
 from edgewise.progress import Callback
 from edgewise.stopping import check_whole
@@ -27,7 +34,6 @@ from edgewise.stopping import check_whole
 if TYPE_CHECKING:
     import pandas
 
-SCORES = ("pseudo", "likelihood")
 _SHARED = ("executor", "callback")
 
 
@@ -243,7 +249,9 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         return self.posterior_.summary(**options)
 
-    def score(self, X: Any, y: Any = None, *, kind: str = "pseudo", mixture: int = 100) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, kind: str = "pseudo", groups: Any = "all", mixture: int = 100
+    ) -> float:
         """Mean log score per row of the posterior mixture; larger is better.
 
         Parameters
@@ -252,31 +260,33 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
             Rows in the coding of the fit.
         y : ignored
             Present because scikit-learn expects it.
-        kind : {"pseudo", "likelihood"}
-            The sum over variables of the log probability of each given all others, or the log probability
-            of whole rows (exact where that is possible, by annealed importance sampling elsewhere).
+        kind : {"pseudo", "likelihood", "conditional"}
+            The sum over variables of the log probability of each given all others; the log probability of
+            whole rows (exact where that is possible, by annealed importance sampling elsewhere); or that of
+            `groups` of variables given the rest (see :mod:`edgewise.predict`).
         mixture : int
             Number of posterior draws in the mixture.
         """
-        from edgewise import predict
-
-        if kind not in SCORES:
-            raise DataError(f"kind must be one of {', '.join(map(repr, SCORES))}; not {kind!r}.")
         rows = self._rows(X)
         models = self.posterior_.mixture(mixture)
         if kind == "pseudo":
-            return float(np.mean(predict.pseudo_log_likelihood(models, rows)))
-        return float(np.mean(predict.log_likelihood(models, rows)))
+            return float(np.mean(pseudo_log_likelihood(models, rows)))
+        if kind == "likelihood":
+            return log_likelihood(models, rows).mean
+        if kind == "conditional":
+            return float(np.mean(conditional_log_likelihood(models, rows, groups)))
+        raise DataError(f"kind must be 'pseudo', 'likelihood' or 'conditional', not {kind!r}.")
 
     def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100) -> np.ndarray:
-        """Probability that each target variable is 1 given the other cells of its row.
+        """Probability that variables are 1 given the other cells of their row.
 
         Parameters
         ----------
         X : array, DataFrame or path
             Rows in the coding of the fit. Blank cells are unknown and summed over.
         target : name, index or a list of them, optional
-            Variables to predict, by default all. A target's own cells are not looked at.
+            Variables to predict; none of their own cells is looked at. Without it every variable is predicted
+            in turn, given all the others.
         mixture : int
             Number of posterior draws in the mixture.
 
@@ -285,11 +295,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         array (rows, targets)
             One column per target, also when there is only one.
         """
-        from edgewise import predict
-
         rows = self._rows(X, allow_missing=True)
-        targets = self._targets(target)
-        return predict.conditional_probability(self.posterior_.mixture(mixture), rows, targets)
+        models = self.posterior_.mixture(mixture)
+        if target is not None:
+            return conditional_probability(models, rows, self._targets(target))
+        return each_given_others(models, rows)
 
     def sample(self, n: int = 1, random_state: Any = None, *, mixture: int = 100) -> Any:
         """Draw `n` rows from the posterior predictive distribution, in the labels of the fit.
@@ -301,13 +311,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         seed = _seed(random_state)
         rng = np.random.default_rng(np.random.SeedSequence().entropy if seed is None else seed)
         models = self.posterior_.mixture(mixture, seed=int(rng.integers(2**31)))
-        owner = rng.integers(len(models), size=n)
-        rows = np.empty((n, self.posterior_.n_variables), np.uint8)
-        for number, model in enumerate(models):
-            mine = np.flatnonzero(owner == number)
-            if len(mine):
-                rows[mine] = _sample_model(model, len(mine), rng)
-        return self._labelled(rows)
+        return self._labelled(sample_rows(models, int(n), rng))
 
     def _run(self, problem: Problem, engine: str, digest: str, prior: Prior, **options: Any) -> RunResult:
         return run(
@@ -399,8 +403,6 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
 
     def _targets(self, target: Any) -> list[int]:
         names, _ = self._columns
-        if target is None:
-            return list(range(len(names)))
         wanted = [target] if isinstance(target, str | Integral) else list(target)
         found = []
         for variable in wanted:
@@ -475,11 +477,3 @@ def _seed(random_state: Any) -> int | None:
         f"random_state must be None, a whole number of at least 0, a Generator or a RandomState; not "
         f"{random_state!r}."
     )
-
-
-def _sample_model(model: Any, n: int, rng: np.random.Generator) -> np.ndarray:
-    from edgewise import exact
-
-    if exact.feasible(model):
-        return exact.sample(model, n, rng)
-    return model.gibbs(n, 300, rng)
