@@ -38,6 +38,21 @@ __all__ = [
     "structural_hamming_distance",
 ]
 
+SCORES = (
+    "selected",
+    "density",
+    "precision",
+    "recall",
+    "f1",
+    "hamming",
+    "average_precision",
+    "roc_auc",
+    "brier",
+    "calibration_error",
+    "coupling_rmse",
+    "ising_rmse",
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -133,11 +148,7 @@ def edge_scores(truth: Any, estimate: Any, *, threshold: float = 0.5) -> dict[st
     true, true_coupling = _truth(truth)
     read = read_estimate(estimate, threshold)
     _same_size(true, read.scores)
-    result = dict.fromkeys(
-        "selected density precision recall f1 hamming average_precision roc_auc brier calibration_error "
-        "coupling_rmse ising_rmse".split(),
-        np.nan,
-    )
+    result = dict.fromkeys(SCORES, np.nan)
     result["density"] = read.density
     if read.selected is not None:
         hits = float((read.selected & true).sum())
