@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -73,7 +73,8 @@ class Features:
         cls, n_variables: int, cliques: Iterable[Clique], names: Sequence[str] | None = None
     ) -> Features:
         """An explicit list of cliques, each by indices or names."""
-        resolved = [_resolve_clique(clique, n_variables, names) for clique in cliques]
+        positions = _positions(names)
+        resolved = [_resolve_clique(clique, n_variables, names, positions) for clique in cliques]
         seen: set[tuple[int, ...]] = set()
         for clique in resolved:
             if clique in seen:
@@ -171,7 +172,7 @@ def resolve_features(
         return argument
     if argument is None:
         return Features.pairs(n_variables)
-    if isinstance(argument, bool) or isinstance(argument, str):
+    if isinstance(argument, bool | str) or not isinstance(argument, int | np.integer | Iterable):
         raise DataError(
             f"features must be None, a clique size such as 3, or a list of cliques; not {argument!r}."
         )
@@ -205,46 +206,95 @@ class Statistics:
 
 
 def sufficient_statistics(data: BinaryData, features: Features) -> Statistics:
-    """Sum every feature over the rows, in blocks of rows by BLAS (pairs) and of columns (larger cliques)."""
+    """Sum every feature over the rows.
+
+    Pairs are summed by BLAS in blocks of rows, larger cliques by counting bits of the packed columns (or,
+    with row weights, by products in blocks), so that no more than a block is ever unpacked.
+
+    Examples
+    --------
+    >>> from edgewise.data import read_data
+    >>> data = read_data([[0, 1, 1], [1, 1, 0], [1, 1, 1], [0, 0, 1]])
+    >>> statistics = sufficient_statistics(data, Features.up_to(3, 3))
+    >>> statistics.singles.tolist(), statistics.cliques.tolist()
+    ([2.0, 3.0, 3.0], [2.0, 1.0, 2.0, 1.0])
+    """
     p = data.n_variables
     pair_sums = np.zeros((p, p))
-    larger = np.zeros(features.n_cliques) if not features.pairs_only else None
-    members = features.members if larger is not None else None
+    # Sums of at most 65,536 ones are exact in single precision, which BLAS does twice as fast.
     block = max(1, min(65_536, 16_000_000 // max(p, 1)))
     for start in range(0, data.n_rows, block):
-        rows = data.values(start, start + block).astype(np.float32)
-        weights = None if data.weights is None else data.weights[start : start + len(rows)]
-        if weights is None:
-            pair_sums += rows.T @ rows
+        rows = data.values(start, start + block)
+        if data.weights is None:
+            single = rows.astype(np.float32)
+            pair_sums += single.T @ single
         else:
-            exact = rows.astype(np.float64)
-            pair_sums += (exact * weights[:, None]).T @ exact
-        if larger is not None and members is not None:
-            for index in np.flatnonzero(members[:, 2] >= 0) if members.shape[1] > 2 else ():
-                clique = members[index][members[index] >= 0]
-                product = rows[:, clique].all(axis=1)
-                larger[index] += product.sum() if weights is None else weights[product].sum()
+            double = rows.astype(np.float64)
+            pair_sums += (double * data.weights[start : start + len(rows), None]).T @ double
     singles = np.diag(pair_sums).copy()
     if features.all_pairs:
-        upper = np.triu_indices(p, 1)
-        return Statistics(data.total, singles, pair_sums[upper])
+        return Statistics(data.total, singles, pair_sums[np.triu_indices(p, 1)])
     table = features.members
-    pair_rows = (table[:, 2] < 0) if table.shape[1] > 2 else np.ones(len(table), bool)
-    sums = larger if larger is not None else np.zeros(len(table))
-    sums[pair_rows] = pair_sums[table[pair_rows, 0], table[pair_rows, 1]]
+    sizes = (table >= 0).sum(axis=1)
+    sums = np.empty(len(table))
+    for size in np.unique(sizes).tolist():
+        chosen = np.flatnonzero(sizes == size)
+        members = table[chosen, :size]
+        if size == 2:
+            sums[chosen] = pair_sums[members[:, 0], members[:, 1]]
+        elif data.weights is None:
+            sums[chosen] = _count_by_bits(data, members)
+        else:
+            sums[chosen] = _sum_by_products(data, data.weights, members)
     return Statistics(data.total, singles, sums)
 
 
-def _resolve_clique(clique: Clique, n_variables: int, names: Sequence[str] | None) -> tuple[int, ...]:
+def _count_by_bits(data: BinaryData, members: np.ndarray) -> np.ndarray:
+    """Number of rows in which all members of each clique are 1."""
+    counts = np.empty(len(members))
+    block = max(1, 4_000_000 // max(1, data.packed.shape[1]))
+    for start in range(0, len(members), block):
+        part = members[start : start + block]
+        both = data.packed[part[:, 0]]
+        for column in range(1, part.shape[1]):
+            both &= data.packed[part[:, column]]
+        counts[start : start + block] = np.bitwise_count(both).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _sum_by_products(data: BinaryData, weights: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Total weight of the rows in which all members of each clique are 1."""
+    sums = np.zeros(len(members))
+    for row in range(0, data.n_rows, 8192):
+        columns = np.ascontiguousarray(data.values(row, row + 8192).T)
+        for start in range(0, len(members), 512):
+            part = members[start : start + 512]
+            product = columns[part[:, 0]]
+            for column in range(1, part.shape[1]):
+                product &= columns[part[:, column]]
+            sums[start : start + 512] += product @ weights[row : row + columns.shape[1]]
+    return sums
+
+
+def _resolve_clique(
+    clique: Clique,
+    n_variables: int,
+    names: Sequence[str] | None,
+    positions: Mapping[str, int] | None = None,
+) -> tuple[int, ...]:
+    """Ascending variable numbers of a clique; `positions` saves looking through `names` for many cliques."""
     if isinstance(clique, str) or not isinstance(clique, Sequence | np.ndarray):
         raise DataError(f"A clique is a list of two or more variables, not {clique!r}.")
+    if positions is None and any(isinstance(variable, str) for variable in clique):
+        positions = _positions(names)
     members = []
     for variable in clique:
         if isinstance(variable, str):
-            if names is None or variable not in names:
+            if not positions or variable not in positions:
                 known = "" if names is None else " The variables are: " + ", ".join(map(str, names[:10]))
-                raise DataError(f"There is no variable named {variable!r}.{known}")
-            members.append(list(names).index(variable))
+                more = ", ..." if names is not None and len(names) > 10 else ""
+                raise DataError(f"There is no variable named {variable!r}.{known}{more}")
+            members.append(positions[variable])
         elif isinstance(variable, int | np.integer) and not isinstance(variable, bool):
             if not 0 <= variable < n_variables:
                 raise DataError(
@@ -258,6 +308,10 @@ def _resolve_clique(clique: Clique, n_variables: int, names: Sequence[str] | Non
             f"The clique {_label(tuple(members), names)} must have two or more different variables."
         )
     return tuple(sorted(members))
+
+
+def _positions(names: Sequence[str] | None) -> dict[str, int]:
+    return {} if names is None else {name: position for position, name in enumerate(names)}
 
 
 def _label(clique: Sequence[int], names: Sequence[str] | None) -> str:

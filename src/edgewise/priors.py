@@ -7,6 +7,7 @@ weighted clique that is active still informs sigma0.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -44,7 +45,7 @@ class FixedInclusion:
     p0: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.p0 < 1:
+        if not (isinstance(self.p0, int | float | np.number) and 0 < self.p0 < 1):
             raise DataError(f"FixedInclusion's p0 must lie strictly between 0 and 1, not {self.p0!r}.")
 
 
@@ -132,10 +133,16 @@ class ResolvedPrior:
         return odds
 
 
+_PARTS: dict[str, tuple[type, ...]] = {
+    "inclusion": (BetaInclusion, FixedInclusion),
+    "slab": (GammaSlab, FixedSlab),
+    "bias": (NormalBias,),
+}
+
 EdgeProbabilities = np.ndarray | Mapping[Clique, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prior:
     """The whole prior.
 
@@ -160,6 +167,21 @@ class Prior:
     edge_probability: EdgeProbabilities | None = None
     forced: Sequence[Clique] = ()
     forbidden: Sequence[Clique] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a part of the wrong kind here rather than where it is first used."""
+        for name, kinds in _PARTS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds):
+                known = " or ".join(f"{kind.__name__}(...)" for kind in kinds)
+                raise DataError(f"The prior's {name} must be {known}, not {value!r}.")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two priors say the same."""
+        return isinstance(other, Prior) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict()))
 
     def resolve(self, features: Features, names: Sequence[str] | None = None) -> ResolvedPrior:
         """Lay the prior out over the cliques of `features`."""
@@ -210,7 +232,20 @@ class Prior:
         if given is None:
             return []
         if isinstance(given, Mapping):
-            return [(features.index(clique, names), float(value)) for clique, value in given.items()]
+            found = {}
+            for clique, value in given.items():
+                index = features.index(clique, names)
+                if index in found:
+                    raise DataError(
+                        f"edge_probability names clique {features.label(index, names)} twice; name it once."
+                    )
+                if not isinstance(value, int | float | np.number):
+                    raise DataError(
+                        f"The prior probability of clique {features.label(index, names)} is {value!r}; "
+                        "give a number between 0 and 1."
+                    )
+                found[index] = float(value)
+            return list(found.items())
         matrix = np.asarray(given, float)
         p = features.n_variables
         if matrix.shape != (p, p) or not np.array_equal(matrix, matrix.T, equal_nan=True):
@@ -219,10 +254,10 @@ class Prior:
                 f"from cliques to probabilities; this one has shape {matrix.shape}."
             )
         rows, columns = np.triu_indices(p, 1)
-        found = np.flatnonzero(~np.isnan(matrix[rows, columns]))
+        given_at = np.flatnonzero(~np.isnan(matrix[rows, columns]))
         return [
-            (features.index((int(rows[k]), int(columns[k]))), float(matrix[rows[k], columns[k]]))
-            for k in found
+            (features.index((int(rows[k]), int(columns[k])), names), float(matrix[rows[k], columns[k]]))
+            for k in given_at
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -234,28 +269,26 @@ class Prior:
             "bias": {"kind": type(self.bias).__name__, **asdict(self.bias)},
             "edge_probability": None
             if given is None
-            else [[list(clique), float(value)] for clique, value in given.items()]
+            else [[_plain(clique), float(value)] for clique, value in given.items()]
             if isinstance(given, Mapping)
             else [[None if np.isnan(v) else float(v) for v in row] for row in np.asarray(given, float)],
             "edge_probability_kind": None
             if given is None
             else ("mapping" if isinstance(given, Mapping) else "matrix"),
-            "forced": [list(clique) for clique in self.forced],
-            "forbidden": [list(clique) for clique in self.forbidden],
+            "forced": [_plain(clique) for clique in self.forced],
+            "forbidden": [_plain(clique) for clique in self.forbidden],
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Prior:
         """Rebuild a prior from :meth:`to_dict`."""
-        kinds = {
-            c.__name__: c for c in (BetaInclusion, FixedInclusion, GammaSlab, FixedSlab, NormalBias)
-        }
+        kinds = {kind.__name__: kind for part in _PARTS.values() for kind in part}
 
         def part(name: str) -> Any:
             fields = dict(values[name])
             return kinds[fields.pop("kind")](**fields)
 
-        given = values.get("edge_probability")
+        given: Any = values.get("edge_probability")
         if given is not None and values.get("edge_probability_kind") == "mapping":
             given = {tuple(clique): value for clique, value in given}
         elif given is not None:
@@ -268,3 +301,8 @@ class Prior:
             forced=tuple(tuple(clique) for clique in values.get("forced", ())),
             forbidden=tuple(tuple(clique) for clique in values.get("forbidden", ())),
         )
+
+
+def _plain(clique: Clique) -> list[int | str]:
+    """A clique that fits into JSON."""
+    return [variable if isinstance(variable, str) else int(variable) for variable in clique]

@@ -34,7 +34,7 @@ def text(frame: pd.DataFrame, separator: str = ",") -> str:
 
 def save(path: Path, content: str | bytes) -> Path:
     content = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    path.write_bytes(gzip.compress(content, 1) if path.suffix == ".gz" else content)
     return path
 
 
