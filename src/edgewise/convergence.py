@@ -12,7 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 FEWEST_DRAWS = 4
-_CELLS_AT_ONCE = 4_000_000
+# Batches of this size stay in the processor's cache.
+_CELLS_AT_ONCE = 250_000
+# Quantities with longer memory than so many pairs of lags go the dense way.
+_SPARSE_PAIRS = 30
 
 
 def split_chains(values: np.ndarray) -> np.ndarray:
@@ -107,11 +110,16 @@ def potential_scale_reduction(values: np.ndarray) -> np.ndarray:
     all had differed, which keeps the number finite and very large. A constant quantity gets 1.
     """
     values = np.asarray(values, float)
-    chains, draws = values.shape[1:]
-    means = values.mean(axis=-1)
+    span = np.ptp(values.reshape(len(values), -1), axis=1)
+    return _scale_reduction(
+        values.mean(axis=-1), values.var(axis=-1, ddof=1).mean(axis=1), span, values.shape[-1]
+    )
+
+
+def _scale_reduction(means: np.ndarray, within: np.ndarray, span: np.ndarray, draws: int) -> np.ndarray:
+    """R-hat from the means of the chains (quantities, chains) and the mean variance within them."""
     between = draws * means.var(axis=1, ddof=1)
-    within = values.var(axis=-1, ddof=1).mean(axis=1)
-    one_draw = np.ptp(values.reshape(len(values), -1), axis=1) ** 2 / (draws * chains)
+    one_draw = span**2 / (draws * means.shape[1])
     within = np.where((within <= 1e-30) & (between > 0), one_draw, within)
     with np.errstate(invalid="ignore", divide="ignore"):
         result = np.sqrt((between / within + draws - 1) / draws)
@@ -158,3 +166,92 @@ def indicator_ess(values: np.ndarray) -> np.ndarray:
 def indicator_r_hat(values: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat of 0/1 quantities, again without ranking."""
     return _in_batches(lambda part: potential_scale_reduction(split_chains(part)), values)
+
+
+def split_places(
+    owner: np.ndarray, place: np.ndarray, shape: tuple[int, int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Quantity, half chain and step within it of every one of a sparse 0/1 array, as `split_chains` cuts it.
+
+    `owner` and `place` are the quantity and the draw (``chain * draws + draw``), ascending in both.
+    """
+    draws = shape[2]
+    half = draws // 2
+    chain, draw = np.divmod(place.astype(np.int64), draws)
+    later = draw >= draws - half
+    kept = later | (draw < half)
+    step = np.where(later, draw - (draws - half), draw)
+    return owner[kept].astype(np.int64), (2 * chain + later)[kept], step[kept]
+
+
+def sparse_indicator_r_hat(owner: np.ndarray, place: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """:func:`indicator_r_hat` from the places of the ones: counts of the half chains are enough."""
+    owner, part, _ = split_places(owner, place, shape)
+    half, parts = shape[2] // 2, 2 * shape[1]
+    mean = np.bincount(owner * parts + part, minlength=shape[0] * parts).reshape(-1, parts) / half
+    within = (mean * (1 - mean)).mean(axis=1) * half / (half - 1)
+    return _scale_reduction(mean, within, np.ones(shape[0]), half)
+
+
+def sparse_indicator_ess(owner: np.ndarray, place: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """:func:`indicator_ess` of rare 0/1 quantities from the places of their ones.
+
+    Parameters
+    ----------
+    owner, place : int arrays
+        Quantity and draw (``chain * draws + draw``) of every one, ascending in both.
+    shape : (quantities, chains, draws)
+
+    Returns
+    -------
+    float64 array
+        NaN where the autocorrelation is too long for this; use the dense function there.
+    """
+    quantities, half, parts = shape[0], shape[2] // 2, 2 * shape[1]
+    owner, part, step = split_places(owner, place, shape)
+    slot = owner * parts + part
+    key = slot * (2 * half) + step
+    count = np.bincount(slot, minlength=quantities * parts).reshape(quantities, parts)
+    mean = count / half
+    squares = (mean**2).mean(axis=1)
+    variance = mean.mean(axis=1) - squares
+    pooled = variance + mean.var(axis=1, ddof=1)
+
+    # Ones at the edges of the half chains, which a product of lag t does not reach.
+    by_step = np.argsort(step, kind="stable")
+    first = np.searchsorted(step[by_step], np.arange(half + 1))
+    share = mean.ravel()[slot] / parts
+    missing = np.zeros(quantities)
+    running = pooled > 0
+    result = np.where(running, np.nan, float(half * parts))
+    last = max(0, -(-(half - 2) // 2) - 1)
+    total, lowest = np.full(quantities, -1.0), np.full(quantities, np.inf)
+    for pair in range(min(last, _SPARSE_PAIRS) + 1):
+        correlation = []
+        for lag in (2 * pair, 2 * pair + 1):
+            if lag:
+                edges = np.concatenate([by_step[first[i] : first[i + 1]] for i in (lag - 1, half - lag)])
+                missing += np.bincount(owner[edges], share[edges], quantities)
+            found = np.minimum(np.searchsorted(key, key + lag), max(0, len(key) - 1))
+            hits = np.bincount(owner[key[found] == key + lag], minlength=quantities) / parts
+            covariance = (hits + missing - (half + lag) * squares) / half
+            with np.errstate(invalid="ignore", divide="ignore"):
+                # Within-chain variance and covariance carry the same factor half / (half - 1) as above.
+                correlation.append(1 - (variance * half / (half - 1) - covariance) / pooled)
+        even, odd = (np.ones(quantities), correlation[1]) if pair == 0 else correlation
+        sums = even + odd
+        stop = running & ((sums <= 0) | (pair == last))
+        tail = np.where((even > 0) | (sums >= 0), even, 0.0)
+        time = np.maximum(total + tail, 1 / np.log10(parts * half))
+        result[stop] = parts * half / time[stop]
+        running &= ~stop
+        lowest = np.minimum(lowest, sums)
+        total += 2 * lowest
+        if not running.any():
+            break
+        keep = running[owner]
+        if keep.mean() < 0.5:
+            owner, key, step, share = owner[keep], key[keep], step[keep], share[keep]
+            by_step = np.argsort(step, kind="stable")
+            first = np.searchsorted(step[by_step], np.arange(half + 1))
+    return result

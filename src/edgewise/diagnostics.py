@@ -322,14 +322,13 @@ def _table(posterior: Posterior) -> pandas.DataFrame:
     ups, downs = posterior.transitions()
     edges = np.flatnonzero(quality.varies)
     edges = edges[np.argsort(quality.ess[edges], kind="stable")]
-    tail = np.full(len(edges), np.nan)
+    # Both outer deciles of a rarer edge fall on its zeros: its tail is its indicator.
+    tail = quality.ess[edges]
     if enough:
-        start = 0
-        for batch in posterior.table.batches(edges):
-            tail[start : start + len(batch)] = convergence.tail_ess(posterior.table.dense(batch))
-            start += len(batch)
-        # A quantile that falls on the zeros of a rare edge tells nothing; the indicator does.
-        tail = np.where(tail >= posterior.table.total, quality.ess[edges], tail)
+        frequent = np.flatnonzero(posterior.inclusion_frequency[edges] >= 0.1)
+        for batch in posterior.table.batches(frequent):
+            found = convergence.tail_ess(posterior.table.dense(edges[batch]))
+            tail[batch] = np.where(found >= posterior.table.total, tail[batch], found)
     return pandas.DataFrame(
         {
             "quantity": ["number of edges", "p0", "sigma0", *posterior.labels()[edges]],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from edgewise import convergence
 from edgewise.draws import Draws
 from edgewise.errors import DataError
 
-_CELLS_AT_ONCE = 4_000_000
+_CELLS_AT_ONCE = 250_000
+# Indicators active in at most this share of the draws are followed through their ones alone.
+_RARE = 0.05
 # Probabilities closer than this to 0 or 1 drown in the rounding of the sums they come from.
 ROUNDING = 1e-12
 
@@ -95,10 +98,10 @@ class CliqueDraws:
         """Number of draws in which each clique is active."""
         return np.diff(self.pointer)
 
-    @property
+    @cached_property
     def owner(self) -> np.ndarray:
         """Clique of every entry."""
-        return np.repeat(np.arange(self.n_cliques), self.counts)
+        return np.repeat(np.arange(self.n_cliques, dtype=np.int32), self.counts)
 
     def dense(self, cliques: np.ndarray, indicator: bool = False) -> np.ndarray:
         """Parameters (or 0/1 indicators) of some cliques: (cliques, chains, draws), zero where absent."""
@@ -107,6 +110,13 @@ class CliqueDraws:
             part = slice(self.pointer[clique], self.pointer[clique + 1])
             result[row, self.position[part]] = 1.0 if indicator else self.value[part]
         return result.reshape(len(cliques), self.n_chains, self.n_draws)
+
+    def ones(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int]]:
+        """Where the indicators of the masked cliques are one: row among them, draw, and the dense shape."""
+        owner = self.owner
+        chosen = mask[owner]
+        row = (np.cumsum(mask) - 1)[owner[chosen]]
+        return row, self.position[chosen], (int(mask.sum()), self.n_chains, self.n_draws)
 
     def batches(self, cliques: np.ndarray) -> list[np.ndarray]:
         """Cut a list of cliques so that the dense draws of each piece fit comfortably in memory."""
@@ -117,7 +127,7 @@ class CliqueDraws:
 def chain_frequency(table: CliqueDraws) -> np.ndarray:
     """Fraction of draws in which each clique is active, per chain: (chains, M)."""
     chain = table.position // table.n_draws
-    flat = chain.astype(np.int64) * table.n_cliques + table.owner
+    flat = chain * np.int64(table.n_cliques) + table.owner
     counts = np.bincount(flat, minlength=table.n_chains * table.n_cliques)
     return counts.reshape(table.n_chains, table.n_cliques) / table.n_draws
 
@@ -252,10 +262,11 @@ def indicator_quality(table: CliqueDraws, moving: np.ndarray | None = None) -> I
         typical = float(table.n_chains)
         ess[:] = typical
     else:
-        for cliques in table.batches(np.flatnonzero(varies)):
-            values = table.dense(cliques, indicator=True)
-            ess[cliques] = convergence.indicator_ess(values)
-            r_hat[cliques] = convergence.indicator_r_hat(values)
+        rare = varies & (counts <= _RARE * table.total)
+        r_hat[varies] = convergence.sparse_indicator_r_hat(*table.ones(varies))
+        ess[rare] = convergence.sparse_indicator_ess(*table.ones(rare))
+        for cliques in table.batches(np.flatnonzero(varies & np.isnan(ess))):
+            ess[cliques] = convergence.indicator_ess(table.dense(cliques, indicator=True))
         typical = _typical_ess(ess[varies], table, moving)
         ess[~varies] = typical
     frequency = counts / table.total

@@ -86,3 +86,32 @@ def test_one_chain_is_compared_with_itself():
     still = np.random.default_rng(0).random((1, 1, 400))
     assert convergence.rank_r_hat(drifting)[0] > 1.5
     assert convergence.rank_r_hat(still)[0] < 1.05
+
+
+@pytest.mark.parametrize("shape", [(60, 4, 500), (80, 1, 50), (80, 3, 101), (40, 2, 5), (40, 2, 4)])
+def test_sparse_indicators_agree_with_dense_ones(shape):
+    rng = np.random.default_rng(5)
+    share, memory = rng.uniform(0, 0.15, (shape[0], 1)), rng.uniform(0, 0.9, (shape[0], 1))
+    dense = np.zeros(shape)
+    state = rng.random(shape[:2]) < share
+    for t in range(shape[2]):
+        state = np.where(rng.random(shape[:2]) < memory, state, rng.random(shape[:2]) < share)
+        dense[:, :, t] = state
+    dense[0] = 0
+    dense[1] = 0
+    dense[1, 0] = 1
+    ones = np.nonzero(dense.reshape(shape[0], -1))
+    np.testing.assert_allclose(
+        convergence.sparse_indicator_r_hat(*ones, shape), convergence.indicator_r_hat(dense), rtol=1e-10
+    )
+    ess = convergence.sparse_indicator_ess(*ones, shape)
+    known = ~np.isnan(ess)
+    np.testing.assert_allclose(ess[known], convergence.indicator_ess(dense)[known], rtol=1e-10)
+    assert known.mean() > 0.9
+
+
+def test_sparse_indicators_with_long_memory_are_left_to_the_dense_way():
+    dense = np.zeros((1, 2, 1000))
+    dense[0, 0, 100:400] = 1
+    ones = np.nonzero(dense.reshape(1, -1))
+    assert np.isnan(convergence.sparse_indicator_ess(*ones, dense.shape))[0]
