@@ -1,0 +1,74 @@
+"""The package itself: names, version, start-up cost, and examples in the documentation that run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.metadata
+import pkgutil
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+
+import edgewise
+
+HEAVY = ("pandas", "sklearn", "arviz_stats", "xarray", "matplotlib", "networkx", "numba", "scipy")
+
+
+def fresh(code: str) -> str:
+    """Output of some lines of Python in a new process."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    assert edgewise.__version__ == importlib.metadata.version("edgewise")
+
+
+def test_the_package_is_typed() -> None:
+    assert resources.files("edgewise").joinpath("py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", edgewise.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert name in dir(edgewise)
+    assert getattr(edgewise, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = edgewise.nothing  # type: ignore[attr-defined]
+
+
+def test_importing_costs_next_to_nothing() -> None:
+    loaded = fresh("import sys, edgewise; print(*sys.modules)").split()
+    assert "edgewise" in loaded
+    assert not set(HEAVY) & set(loaded)
+    assert "numpy" not in loaded
+
+
+def test_arrays_need_no_pandas_at_the_door() -> None:
+    reading = "from edgewise.data import read_data; read_data([[0, 1], [1, 0], [1, 1]])"
+    assert not set(HEAVY) & set(fresh(f"{reading}; import sys; print(*sys.modules)").split())
+
+
+def test_the_posterior_needs_no_numba() -> None:
+    loaded = fresh(
+        "import sys, edgewise; edgewise.Posterior, edgewise.load_posterior; print(*sys.modules)"
+    ).split()
+    assert "edgewise.posterior" in loaded
+    assert "numba" not in loaded
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(edgewise.__path__, "edgewise.")
+    return [module.name for module in found if not module.name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings_run(name: str) -> None:
+    result = doctest.testmod(
+        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert result.failed == 0
