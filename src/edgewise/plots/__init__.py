@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edgewise.plots.checks import predictive, predictive_checks
+from edgewise.plots.checks import predictive, predictive_panels
 from edgewise.plots.evidence import edge_evidence, forest
 from edgewise.plots.images import image_sheet, samples
 from edgewise.plots.matrix import inclusion_matrix
 from edgewise.plots.network import evidence_network, network
 from edgewise.plots.scores import calibration, density_curve, precision_recall
-from edgewise.plots.traces import edge_count, histogram, inclusion_rate, rank, slab_scale, trace, traces
+from edgewise.plots.traces import edge_count, histogram, inclusion_rate, rank, slab_scale, trace, trace_panels
 
 PLOTS: dict[str, Callable[..., Any]] = {
     "network": network,
@@ -50,10 +50,10 @@ __all__ = [
     "network",
     "precision_recall",
     "predictive",
-    "predictive_checks",
+    "predictive_panels",
     "rank",
     "samples",
     "slab_scale",
     "trace",
-    "traces",
+    "trace_panels",
 ]

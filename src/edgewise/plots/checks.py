@@ -63,7 +63,7 @@ def predictive(
     return ax
 
 
-def predictive_checks(source: Any, *, data: Any = None, **options: Any) -> np.ndarray:
+def predictive_panels(source: Any, *, data: Any = None, **options: Any) -> np.ndarray:
     """Draw the four predictive checks in one figure; returns its axes, two by two."""
     from matplotlib import pyplot
 

@@ -44,13 +44,13 @@ def edge_evidence(
     kinds = categories(posterior, thresholds)
     usable = kinds != SET_BY_PRIOR
     ax = new_axes(ax, 7.2, 5.0)
-    reach = max(1.6, float(np.abs(factor[usable]).max(initial=0.0)))
-    extent = reach * 1.12
+    up = max(1.6, float(factor[usable].max(initial=0.0)) * 1.12)
+    bottom = min(-1.6, float(factor[usable].min(initial=0.0)) * 1.12)
     # Room above the points for their names, which stack up where many edges share one bound.
-    top = extent + 0.5 * reach * min(1.0, labels / 8)
+    top = up + 0.3 * (up - bottom) * min(1.0, labels / 8)
     some, strong = np.log10(thresholds)
     bands = dict(
-        zip(EVIDENCE, ((strong, top), (some, strong), (-some, some), (-strong, -some), (-extent, -strong)))
+        zip(EVIDENCE, ((strong, top), (some, strong), (-some, some), (-strong, -some), (bottom, -strong)))
     )
     for word, (low, high) in bands.items():
         ax.axhspan(low, high, color=EVIDENCE_COLOURS[word], alpha=0.10, linewidth=0)
@@ -71,7 +71,7 @@ def edge_evidence(
         )
     ax.axhline(0, color=NEUTRAL, linewidth=0.8)
     ax.axvline(0, color=NEUTRAL, linewidth=0.8, linestyle=":")
-    ax.set_ylim(-extent, top)
+    ax.set_ylim(bottom, top)
     ax.margins(x=0.12)
     ax.set_xlabel("coupling: posterior mean given inclusion (log odds, 0/1 coding)")
     ax.set_ylabel(r"$\log_{10}$ Bayes factor for presence")
@@ -182,6 +182,7 @@ def forest(
     ax.set_xlabel(
         f"coupling ({unit})\npoint: mean; line: 95 % interval; hollow: inconclusive", fontsize="small"
     )
+    ax.set_ylabel("edge" if posterior.features.pairs_only else "clique")
     noun = "edge" if len(table) == 1 else "edges"
     ax.set_title(title or f"Couplings of the {len(table)} most probable {noun}")
     plain(ax)

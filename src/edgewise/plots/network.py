@@ -98,14 +98,14 @@ def evidence_network(
     positions = find_positions(view, layout)
     ax = new_axes(ax, 7.0, 6.2)
     kinds: list[tuple[str, np.ndarray, str, Any, float, float]] = []
-    for words, style, strength in (
+    for words, line_style, strength in (
         (("strong absence", "absence"), (0, (1, 3)), 0.7),
         (("inconclusive",), (0, (4, 2)), 1.2),
         (("presence", "strong presence"), "solid", 2.2),
     ):
         for word in words:
             chosen = np.flatnonzero(view.evidence == word)
-            crowd = min(1.0, 120 / max(len(chosen), 1)) ** 0.5
+            crowd = min(1.0, 120 / max(len(chosen), 1), 40 / view.n_variables) ** 0.5
             kinds.append((word, chosen, EVIDENCE_COLOURS[word], style, strength * (0.3 + 0.7 * crowd), crowd))
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -113,6 +113,8 @@ def evidence_network(
     handles: list[Line2D] = []
     for word, chosen, shade, style, width, crowd in kinds:
         lines = positions[view.pairs[chosen]]
+        if len(chosen) > 3000:
+            style = "solid"  # dots of thousands of lines run together, and take seconds to draw
         fade = 0.9 if "presence" in word else 0.75 * max(crowd, 0.15)
         ax.add_collection(
             LineCollection(

@@ -220,7 +220,7 @@ def rank(
     ax = new_axes(ax, 6.4, 3.4)
     bins = max(2, min(bins, length // 5 or 2))
     # Equal values are spread evenly over the ranks they share, so that ties cannot look like disagreement.
-    shares = _rank_shares(values, bins)
+    shares = rank_shares(values, bins)
     share = 1 / bins
     spread = 2.58 * (share * (1 - share) / length) ** 0.5
     centres = (np.arange(bins) + 0.5) / bins
@@ -247,7 +247,7 @@ def rank(
     return ax
 
 
-def _rank_shares(values: np.ndarray, bins: int) -> np.ndarray:
+def rank_shares(values: np.ndarray, bins: int) -> np.ndarray:
     """Share of each chain's draws in each bin of the common ranks, ties spread over their ranks."""
     flat = values.ravel()
     _, inverse, counts = np.unique(flat, return_inverse=True, return_counts=True)
@@ -262,7 +262,7 @@ def _rank_shares(values: np.ndarray, bins: int) -> np.ndarray:
     )
 
 
-def traces(source: Any, parameters: Sequence[Parameter] = ("edge_count", "p0", "sigma0")) -> np.ndarray:
+def trace_panels(source: Any, parameters: Sequence[Parameter] = ("edge_count", "p0", "sigma0")) -> np.ndarray:
     """Plot trace and ranks of several quantities in one figure; returns the axes, one row per quantity."""
     from matplotlib import pyplot
 

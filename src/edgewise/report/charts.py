@@ -60,7 +60,7 @@ def histogram(
         )
         bars += f'<polyline points="{points}" fill="none" stroke="#222" stroke-dasharray="5 3"/>'
     axis = "probability" if whole else "density"
-    return _figure(bars + _axes(start, stop, 0, tallest, label, axis, whole), label, caption)
+    return _figure(_axes(start, stop, 0, tallest, label, axis, whole) + bars, label, caption)
 
 
 def trace(chains: np.ndarray, label: str, caption: str, points: int = 300) -> str:
@@ -80,7 +80,7 @@ def trace(chains: np.ndarray, label: str, caption: str, points: int = 300) -> st
             f'<polyline points="{path}" fill="none" stroke="{CYCLE[k % len(CYCLE)]}" stroke-width="0.8" '
             'stroke-opacity="0.8"/>'
         )
-    body = "".join(lines) + _axes(1, max(length, 2), low, high, "kept draw", "", True)
+    body = _axes(1, max(length, 2), low, high, "kept draw", "", True) + "".join(lines)
     return _figure(body, label, caption)
 
 

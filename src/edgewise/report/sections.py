@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +91,8 @@ def diagnostics(posterior: Posterior, found: Any) -> str:
 def _numbers(found: Any) -> str:
     """The slowest quantities, and the rates of the engine."""
     table = found.table
-    shown = frame(table.head(3 + SLOWEST))
+    shown = table.head(3 + SLOWEST).astype({"flips_up": float, "flips_down": float})
+    shown.loc[:2, ["flips_up", "flips_down"]] = np.nan
     words = "The number of edges, p0 and sigma0, and the edges with fewest effective draws"
     if len(table) > 3 + SLOWEST:
         words += f" ({SLOWEST} of {len(table) - 3:,} that flip)"
@@ -101,47 +101,38 @@ def _numbers(found: Any) -> str:
     return (
         '<p class="hint">R-hat compares the chains (1 is perfect agreement, below 1.01 wanted); ESS is '
         "the number "
-        f"of independent draws they are worth; MCSE is the error left in the mean. {words}:</p>{shown}{rates}"
+        f"of independent draws they are worth; MCSE is the error left in the mean. {words}:</p>"
+        + frame(shown, "Numbers behind the light")
+        + rates
     )
 
 
-def frame(table: Any) -> str:
+def frame(table: Any, caption: str) -> str:
     """A DataFrame as a plain HTML table with everything escaped."""
-    if table is None or not len(table):
-        return ""
-    named = table.index.name is not None or table.index.dtype == object or str(table.index.dtype) == "str"
-    head = [str(table.index.name or "")] * named + [str(column) for column in table.columns]
-    rows = []
-    for key, values in zip(table.index, table.itertuples(index=False)):
-        cells = [key] * named + list(values)
-        rows.append("<tr>" + "".join(_cell(value) for value in cells) + "</tr>")
+    columns = list(table.columns)
+    text = {column for column in columns if any(isinstance(value, str) for value in table[column])}
     heads = "".join(
-        f'<th scope="col"{_align(values)}>{escape(word.replace("_", " "))}</th>'
-        for word, values in zip(
-            head, [list(table.index)] * named + [table[column].tolist() for column in table]
-        )
+        f'<th scope="col"{" class=word" * (column in text)}>{escape(str(column).replace("_", " "))}</th>'
+        for column in columns
+    )
+    rows = "".join(
+        "<tr>" + "".join(_cell(column, value) for column, value in zip(columns, values)) + "</tr>"
+        for values in table.itertuples(index=False)
     )
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Numbers behind the light">'
-        f'<table class="plain-table"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f'<table class="plain-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
 
 
-def _align(values: Sequence[Any]) -> str:
-    return ' class="word"' if any(isinstance(value, str) for value in values) else ""
-
-
-def _cell(value: Any) -> str:
+def _cell(column: str, value: Any) -> str:
     if isinstance(value, str):
-        return f'<td class="word">{escape(value)}</td>'
+        return f'<td class="name" title="{escape(value)}">{escape(value)}</td>'
     if value is None or value != value:
         return "<td>–</td>"
-    if isinstance(value, bool | np.bool_):
-        return f"<td>{'yes' if value else 'no'}</td>"
-    if isinstance(value, int | np.integer):
-        return f"<td>{value:,}</td>"
-    return f"<td>{float(value):,.4g}</td>"
+    if isinstance(value, int | np.integer) or column.startswith(("ess", "flips")):
+        return f"<td>{value:,.0f}</td>"
+    return f"<td>{value:,.3f}</td>"
 
 
 def groups(data: Any) -> str:

@@ -22,7 +22,8 @@ function showNeighbourhood(i) {
   const head = element("tr");
   for (const word of ["neighbour", "PIP", "if included"]) head.append(element("th", { scope: "col", class: word === "neighbour" ? "word" : "" }, word));
   table.append(head);
-  const most = 20;
+  // The probable ones, but never an empty list.
+  const most = Math.min(20, Math.max(5, mine.filter((k) => data.pip[k] >= 0.05).length));
   for (const k of mine.slice(0, most)) {
     const row = element("tr", { title: describe(page, k) });
     const others = data.members[k].filter((j) => j !== i).map((j) => page.names[j]).join(" – ");
