@@ -105,7 +105,7 @@ def test_network_shows_sign_by_colour_strength_by_width_and_doubt_by_dashes():
     coupling = np.zeros((100, 3))
     coupling[:, 0] = 2.0
     coupling[:, 1] = -1.0
-    coupling[np.random.default_rng(0).random(100) < 0.55, 2] = 1.0
+    coupling[np.random.default_rng(0).permutation(100)[:55], 2] = 1.0
     posterior = Posterior([sparse_draws(coupling, np.zeros((100, 3)))], Features.pairs(3), ["a", "b", "c"])
     ax = plots.network(posterior, layout="circle")
     places = layout.circle(3)
@@ -279,13 +279,8 @@ def test_samples_follow_the_models():
         [sparse_draws(strong, np.column_stack([np.full(50, -4.0)] * 2))], Features.pairs(2), ["a", "b"]
     )
     sheet = plots.samples(posterior, shape=(1, 2), count=40, sweeps=60).images[0].get_array()
-    pairs = np.array(
-        [
-            sheet[1 + 2 * r, 1 + 3 * c : 3 + 3 * c]
-            for r in range(sheet.shape[0] // 2)
-            for c in range(sheet.shape[1] // 3)
-        ]
-    )
+    down, across = sheet.shape[0] // 2, sheet.shape[1] // 3
+    pairs = np.array([sheet[1 + 2 * r, 1 + 3 * c : 3 + 3 * c] for r in range(down) for c in range(across)])
     pairs = pairs[~np.isnan(pairs).any(1)]
     assert (pairs[:, 0] == pairs[:, 1]).mean() > 0.8
     assert 0.1 < pairs.mean() < 0.9

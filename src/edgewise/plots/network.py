@@ -98,11 +98,12 @@ def evidence_network(
     positions = find_positions(view, layout)
     ax = new_axes(ax, 7.0, 6.2)
     kinds: list[tuple[str, np.ndarray, str, Any, float, float]] = []
-    for words, line_style, strength in (
+    styles: tuple[tuple[tuple[str, ...], Any, float], ...] = (
         (("strong absence", "absence"), (0, (1, 3)), 0.7),
         (("inconclusive",), (0, (4, 2)), 1.2),
         (("presence", "strong presence"), "solid", 2.2),
-    ):
+    )
+    for words, style, strength in styles:
         for word in words:
             chosen = np.flatnonzero(view.evidence == word)
             crowd = min(1.0, 120 / max(len(chosen), 1), 40 / view.n_variables) ** 0.5
@@ -113,12 +114,12 @@ def evidence_network(
     handles: list[Line2D] = []
     for word, chosen, shade, style, width, crowd in kinds:
         lines = positions[view.pairs[chosen]]
-        if len(chosen) > 3000:
-            style = "solid"  # dots of thousands of lines run together, and take seconds to draw
+        # Dots of thousands of lines run together, and take seconds to draw.
+        drawn_style: Any = style if len(chosen) <= 3000 else "solid"
         fade = 0.9 if "presence" in word else 0.75 * max(crowd, 0.15)
         ax.add_collection(
             LineCollection(
-                list(lines), colors=shade, linewidths=width, linestyles=[style], alpha=fade, zorder=1
+                list(lines), colors=shade, linewidths=width, linestyles=[drawn_style], alpha=fade, zorder=1
             )
         )
         label = f"{word}: {len(chosen):,}"
