@@ -62,6 +62,15 @@ def effective_draws(values: np.ndarray) -> np.ndarray:
     ----------
     values : array (quantities, chains, draws)
         At least four draws. A constant quantity gets the plain number of draws.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> independent = rng.standard_normal((1, 4, 1000))
+    >>> bool(3000 < effective_draws(independent)[0] < 5000)
+    True
+    >>> bool(effective_draws(independent.cumsum(axis=2))[0] < 100)
+    True
     """
     return _in_batches(_effective_draws, values)
 

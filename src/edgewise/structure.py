@@ -36,6 +36,14 @@ class Estimate(float):
         Monte Carlo standard error.
     n_draws : int
         Number of draws that were asked.
+
+    Examples
+    --------
+    >>> answer = Estimate(0.25, mcse=0.02, n_draws=1000)
+    >>> answer
+    0.25 +/- 0.02
+    >>> answer < 0.5
+    True
     """
 
     mcse: float
@@ -143,7 +151,14 @@ def node_totals(draws: Draws, features: Features, kind: str) -> np.ndarray:
 
 
 def thinned(n_chains: int, n_draws: int, max_draws: int | None) -> np.ndarray:
-    """Evenly spaced draws, equally many of each chain: positions (chains, kept) among all draws."""
+    """Evenly spaced draws, equally many of each chain: positions (chains, kept) among all draws.
+
+    Examples
+    --------
+    >>> thinned(2, 100, 6)
+    array([[  0,  50,  99],
+           [100, 150, 199]])
+    """
     if max_draws is not None and max_draws < 1:
         raise DataError(f"max_draws must be a positive number or None (all draws), not {max_draws!r}.")
     kept = n_draws if max_draws is None else min(n_draws, max(1, max_draws // n_chains))

@@ -186,7 +186,14 @@ def moments(table: CliqueDraws, given_inclusion: bool) -> tuple[np.ndarray, np.n
 
 
 def shortest_interval(ordered: np.ndarray, probability: float) -> tuple[np.ndarray, np.ndarray]:
-    """Shortest interval that holds the share `probability` of each row of sorted values."""
+    """Shortest interval that holds the share `probability` of each row of sorted values.
+
+    Examples
+    --------
+    >>> low, high = shortest_interval(np.array([[0.0, 0.0, 0.0, 1.0, 5.0]]), 0.8)
+    >>> float(low[0]), float(high[0])
+    (0.0, 1.0)
+    """
     total = ordered.shape[-1]
     inside = min(total, max(1, math.ceil(probability * total - 1e-9)))
     widths = ordered[..., inside - 1 :] - ordered[..., : total - inside + 1]
@@ -345,7 +352,13 @@ EVIDENCE = ("strong absence", "absence", "inconclusive", "presence", "strong pre
 
 
 def evidence_category(log10_bf: np.ndarray, thresholds: tuple[float, float] = (3, 10)) -> np.ndarray:
-    """One of the five words of ``EVIDENCE`` for each log10 Bayes factor."""
+    """One of the five words of ``EVIDENCE`` for each log10 Bayes factor.
+
+    Examples
+    --------
+    >>> evidence_category(np.log10([0.02, 0.5, 4, 300])).tolist()
+    ['strong absence', 'inconclusive', 'presence', 'strong presence']
+    """
     weak, strong = np.log10(thresholds)
     # A factor that equals the threshold up to rounding reaches it.
     value = log10_bf + np.sign(log10_bf) * 1e-12
