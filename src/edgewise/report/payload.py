@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.plots import layout
-from edgewise.plots.source import categories
+from edgewise.plots.source import categories, conditional_means
 from edgewise.plots.style import EVIDENCE, SET_BY_PRIOR
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def make_payload(
     probability = np.asarray(posterior.inclusion_probability, float)
     members = posterior.features.members
     is_pair = np.ones(len(members), bool) if posterior.features.pairs_only else members[:, 2] < 0
-    floor, listed = choose_edges(probability)
+    floor, listed = choose_edges(probability, conditional_means(posterior))
     words = categories(posterior, thresholds)
-    codes = np.array([WORDS.index(word) for word in words]) if len(words) < 50_000 else _codes(words)
+    codes = _codes(words)
     start = float(np.clip(0.5, floor, 1.0))
     drawn = probability[is_pair] >= start
     degree = expected_degree(posterior)
@@ -50,6 +50,7 @@ def make_payload(
         "pairs": int(is_pair.sum()),
         "larger": int((~is_pair).sum()),
         "unlisted": int(len(probability) - len(listed)),
+        "hidden": int((probability[is_pair] >= floor).sum() - is_pair[listed].sum()),
         "floor": floor,
         "slider": [floor, start],
         "startCount": int(drawn.sum()),
@@ -60,14 +61,20 @@ def make_payload(
     }
 
 
-def choose_edges(probability: np.ndarray, most: int = MOST_EDGES) -> tuple[float, np.ndarray]:
-    """The PIP floor of the page and the edges at or above it, most probable first."""
+def choose_edges(
+    probability: np.ndarray, strength: np.ndarray, most: int = MOST_EDGES
+) -> tuple[float, np.ndarray]:
+    """The PIP floor of the page and the edges at or above it, most probable first.
+
+    Should even the edges of probability one be too many, the strongest of them are kept.
+    """
     for hundredth in range(101):
         floor = hundredth / 100
         chosen = np.flatnonzero(probability >= floor)
         if len(chosen) <= most:
             break
-    return floor, chosen[np.argsort(-probability[chosen], kind="stable")]
+    order = np.lexsort((-np.abs(strength[chosen]), -probability[chosen]))
+    return floor, chosen[order][:most]
 
 
 def expected_degree(posterior: Posterior) -> np.ndarray:

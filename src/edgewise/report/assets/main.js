@@ -52,7 +52,8 @@ function applyThreshold() {
   network.showCount(drawn);
   byId("threshold-value").textContent = threshold.toFixed(2);
   slider.setAttribute("aria-valuetext", threshold.toFixed(2) + ", " + drawn + " edges");
-  byId("drawn").textContent = drawn.toLocaleString("en") + (drawn === 1 ? " edge" : " edges") + " with PIP ≥ " + threshold.toFixed(2)
+  const hidden = page.hidden ? " (the strongest of " + (drawn + page.hidden).toLocaleString("en") + ")" : "";
+  byId("drawn").textContent = drawn.toLocaleString("en") + (drawn === 1 ? " edge" : " edges") + hidden + " with PIP ≥ " + threshold.toFixed(2)
     + " of " + page.pairs.toLocaleString("en") + " candidate pairs" + (page.larger ? "; larger cliques are in the table only" : "");
 }
 slider.addEventListener("input", applyThreshold);

@@ -92,7 +92,7 @@ function makeTable(page, onVariable) {
     });
     const total = state.rows.length;
     const last = Math.min(first + length, total);
-    const rest = page.unlisted ? " " + page.unlisted.toLocaleString("en") + " more with PIP below " + page.floor + " are not listed." : "";
+    const rest = page.unlisted ? " " + page.unlisted.toLocaleString("en") + " more" + (page.hidden ? "" : " with PIP below " + page.floor) + " are not listed." : "";
     byId("table-status").textContent = total
       ? "Rows " + (first + 1) + "–" + last + " of " + total.toLocaleString("en") + "." + rest
       : "No edge fits the filter." + rest;
