@@ -8,9 +8,16 @@ particle is looked at (`birth_bound`). So rather than visiting all candidates, t
 drawn with that bound by geometric skips, and a drawn one is accepted with the ratio of its acceptance
 probability to the bound: the same law at a fraction of the cost.
 
-The graph: ``values`` (M,) parameters, ``where`` (M,) position of a clique in the list ``active`` or -1,
-``size`` (1,) length of that list. ``status`` tells the cliques that share p0 (COMMON), have prior odds of
-their own (SEPARATE) or are fixed; ``hyper`` = [p0, sigma0].
+Arrays travel in four bundles, so that a signature fits on a line:
+
+``problem``  members (M, order), status (M,), own log odds (M,), bias totals (p,), totals s (M,)
+``graph``    values (M,), momentum (M,), active (M,): list of the active cliques, where (M,): a clique's
+             position in it or -1, size (1,): its length; start, degree, adjacent: as in ``kernels/gibbs.py``
+``tuning``   preconditioner of biases and cliques, jump widths Delta, `log_reach` (see `jump_all`)
+``sums``     tries, inclusion, births, deaths (M,) and counts (5,)
+
+A clique's status is COMMON (shares p0), SEPARATE (prior odds of its own) or anything else (fixed).
+``hyper`` = [p0, sigma0, sigma0^-2 of the unfinished Langevin step].
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ import math
 import numba
 import numpy as np
 
+from edgewise.kernels.gibbs import connect, disconnect
 from edgewise.kernels.hyper import draw_inclusion_rate, draw_slab_scale
 from edgewise.kernels.jumps import (
     log_ratio_birth,
@@ -29,34 +37,40 @@ from edgewise.kernels.jumps import (
     proposal_at_death,
     propose_value,
 )
-from edgewise.kernels.langevin import feature_moments
-from edgewise.kernels.random import normal, uniform
+from edgewise.kernels.langevin import (
+    add_variances,
+    feature_moments,
+    fresh_sweep,
+    move_parameters,
+    unfinished_momentum,
+)
+from edgewise.kernels.random import below, uniform
 
 COMMON, SEPARATE = 0, 1
 BIRTH_TRIES, BIRTH_ACCEPTS, DEATH_TRIES, DEATH_ACCEPTS, SITE_UPDATES = 0, 1, 2, 3, 4
 
 
 @numba.njit(nogil=True, cache=True)
-def draw_hyperparameters(
-    hyper, values, active, status, n_common, beta_a, beta_b, gamma_shape, gamma_rate, stream
-):
-    """Eq. 14; a NaN in the prior marks a fixed hyper-parameter."""
-    if not math.isnan(beta_a):
-        sharing = 0
-        for c in active:
-            if status[c] == COMMON:
-                sharing += 1
-        hyper[0] = draw_inclusion_rate(beta_a, beta_b, sharing, n_common, stream)
-    if not math.isnan(gamma_shape):
-        squares = 0.0
-        for c in active:
-            squares += values[c] * values[c]
-        hyper[1] = draw_slab_scale(gamma_shape, gamma_rate, active.shape[0], squares, stream)
+def draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream):
+    """Eq. 14 with `hyper_prior` = [a, b, c, d]; a NaN in it marks a fixed hyper-parameter."""
+    values, _, active, _, size = graph[:5]
+    sharing = 0
+    squares = 0.0
+    for k in range(size[0]):
+        squares += values[active[k]] ** 2
+        if status[active[k]] == COMMON:
+            sharing += 1
+    if not math.isnan(hyper_prior[0]):
+        hyper[0] = draw_inclusion_rate(hyper_prior[0], hyper_prior[1], sharing, n_common, stream)
+    if not math.isnan(hyper_prior[2]):
+        hyper[1] = draw_slab_scale(hyper_prior[2], hyper_prior[3], size[0], squares, stream)
 
 
 @numba.njit(nogil=True, cache=True)
-def add_clique(c, value, start_momentum, values, momentum, active, where, size):
-    """Append a clique to the active list."""
+def add_clique(c, value, start_momentum, members, graph):
+    """Make a clique active."""
+    values, momentum, active, where, size, start, degree, adjacent = graph
+    connect(c, members, start, degree, adjacent)
     values[c] = value
     momentum[c] = start_momentum
     where[c] = size[0]
@@ -65,8 +79,10 @@ def add_clique(c, value, start_momentum, values, momentum, active, where, size):
 
 
 @numba.njit(nogil=True, cache=True)
-def remove_clique(c, values, momentum, active, where, size):
-    """Take a clique from the active list; the last one moves into its place."""
+def remove_clique(c, members, graph):
+    """Make a clique inactive; the last of the active list moves into its place."""
+    values, momentum, active, where, size, start, degree, adjacent = graph
+    disconnect(c, members, start, degree, adjacent)
     size[0] -= 1
     last = active[size[0]]
     active[where[c]] = last
@@ -77,64 +93,70 @@ def remove_clique(c, values, momentum, active, where, size):
 
 
 @numba.njit(nogil=True, cache=True)
-def birth(c, particles, members, rows, totals, log_odds, slab_scale, width, stream):
-    """Propose the birth of clique c: its value and acceptance probability."""
-    n = particles.shape[1]
+def birth(c, particles, rows, problem, log_odds, slab_scale, width, stream):
+    """Propose the birth of clique c: its value, acceptance probability and gradient at that value."""
+    members, status, own_log_odds, _, totals = problem
+    odds = log_odds if status[c] == COMMON else own_log_odds[c]
     mean, variance = feature_moments(particles, members[c])
     gradient, precision = proposal_at_birth(totals[c], rows, mean, variance, slab_scale)
-    value = propose_value(gradient, precision, width[c], stream)
+    value = propose_value(gradient, precision, width, stream)
     log_ratio = log_ratio_birth(
-        value, totals[c], rows, mean, variance, n, log_odds, slab_scale, gradient, precision, width[c]
+        value,
+        totals[c],
+        rows,
+        mean,
+        variance,
+        particles.shape[1],
+        odds,
+        slab_scale,
+        gradient,
+        precision,
+        width,
     )
-    return value, math.exp(min(0.0, log_ratio))
+    # Exactly zero cannot be told from inactive; it has probability zero but for rounding.
+    accept = math.exp(min(0.0, log_ratio)) if value != 0.0 else 0.0
+    return value, accept, gradient - precision * value
 
 
 @numba.njit(nogil=True, cache=True)
-def death(c, value, particles, members, rows, totals, log_odds, slab_scale, width):
-    """Acceptance probability of the death of clique c."""
-    n = particles.shape[1]
+def death(c, value, particles, rows, problem, log_odds, slab_scale, width):
+    """Acceptance probability of the death of clique c, which has the parameter `value`."""
+    members, status, own_log_odds, _, totals = problem
+    odds = log_odds if status[c] == COMMON else own_log_odds[c]
     mean, variance = feature_moments(particles, members[c])
     gradient, precision = proposal_at_death(value, totals[c], rows, mean, variance, slab_scale)
     log_ratio = log_ratio_death(
-        value, totals[c], rows, mean, variance, n, log_odds, slab_scale, gradient, precision, width[c]
+        value,
+        totals[c],
+        rows,
+        mean,
+        variance,
+        particles.shape[1],
+        odds,
+        slab_scale,
+        gradient,
+        precision,
+        width,
     )
     return math.exp(min(0.0, log_ratio))
 
 
 @numba.njit(nogil=True, cache=True)
-def jump_all(
-    particles,
-    members,
-    rows,
-    totals,
-    status,
-    own_log_odds,
-    log_odds,
-    slab_scale,
-    width,
-    log_reach,
-    values,
-    momentum,
-    active,
-    where,
-    size,
-    inclusion,
-    births,
-    deaths,
-    counts,
-    stream,
-):
+def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, tuning, graph, sums, stream):
     """Decide births of all inactive and deaths of all small active cliques, then apply them.
 
-    ``log_reach`` (2,) holds the largest log(2 Delta) + Delta max |g| of the COMMON cliques, and of the
-    SEPARATE ones with their log odds included.
+    ``n_free`` counts the COMMON and SEPARATE cliques; ``log_reach`` (2,) holds the largest
+    log(2 Delta) + Delta max |g| of the COMMON cliques, and of the SEPARATE ones with their log odds included.
     """
+    members, status = problem[:2]
+    values, _, active, where, size = graph[:5]
+    _, scale, width, log_reach = tuning
+    _, inclusion, births, deaths, counts = sums
     n_cliques = members.shape[0]
-    n_active = size[0]
-    dying = np.empty(n_active, np.int64)
+    dying = np.empty(size[0], np.int64)
     n_dying = 0
     tried = 0
-    for k in range(n_active):
+    for k in range(size[0]):
         c = active[k]
         if status[c] != COMMON and status[c] != SEPARATE:
             continue
@@ -142,94 +164,153 @@ def jump_all(
         inclusion[c] += 1.0
         if abs(values[c]) > width[c]:
             continue
-        odds = log_odds if status[c] == COMMON else own_log_odds[c]
-        accept = death(c, values[c], particles, members, rows, totals, odds, slab_scale, width)
+        accept = death(c, values[c], particles, rows, problem, log_odds, slab_scale, width[c])
         counts[DEATH_TRIES] += 1
         inclusion[c] -= accept
         if uniform(stream) < accept:
             dying[n_dying] = c
             n_dying += 1
-    slab = log_slab_density(0.0, slab_scale)
-    chance = math.exp(min(0.0, slab + max(log_odds + log_reach[0], log_reach[1])))
-    skip_scale = 0.0 if chance >= 1.0 else 1.0 / math.log1p(-chance)
-    n_born = 0
+    log_chance = log_slab_density(0.0, slab_scale) + max(log_odds + log_reach[0], log_reach[1])
+    chance = math.exp(min(0.0, log_chance))
+    skip_scale = 1.0 / math.log1p(-chance) if chance < 1.0 else 0.0
     born = np.empty(16, np.int64)
-    born_values = np.empty(16)
+    newborn = np.empty((16, 2))
+    n_born = 0
     c = -1
     while True:
-        skip = math.log(uniform(stream)) * skip_scale if chance < 1.0 else 0.0
+        skip = math.log(uniform(stream)) * skip_scale
         if not skip < n_cliques - 1 - c:
             break
         c += 1 + int(skip)
         if where[c] >= 0 or (status[c] != COMMON and status[c] != SEPARATE):
             continue
-        odds = log_odds if status[c] == COMMON else own_log_odds[c]
-        value, accept = birth(c, particles, members, rows, totals, odds, slab_scale, width, stream)
+        value, accept, slope = birth(c, particles, rows, problem, log_odds, slab_scale, width[c], stream)
         inclusion[c] += accept / chance
-        if uniform(stream) * chance < accept and value != 0.0:
+        if uniform(stream) * chance < accept:
             if n_born == born.shape[0]:
-                born = np.append(born, np.empty(n_born, np.int64))
-                born_values = np.append(born_values, np.empty(n_born))
+                born = np.append(born, np.empty_like(born))
+                newborn = np.concatenate((newborn, np.empty_like(newborn)))
             born[n_born] = c
-            born_values[n_born] = value
+            newborn[n_born, 0] = value
+            newborn[n_born, 1] = unfinished_momentum(slope, scale[c], step_size, stream)
             n_born += 1
     for k in range(n_dying):
         deaths[dying[k]] += 1.0
-        remove_clique(dying[k], values, momentum, active, where, size)
+        remove_clique(dying[k], members, graph)
     for k in range(n_born):
         births[born[k]] += 1.0
-        add_clique(born[k], born_values[k], normal(stream), values, momentum, active, where, size)
-    counts[DEATH_ACCEPTS] += n_dying
+        add_clique(born[k], newborn[k, 0], newborn[k, 1], members, graph)
+    counts[BIRTH_TRIES] += n_free - tried
     counts[BIRTH_ACCEPTS] += n_born
-    return tried
+    counts[DEATH_ACCEPTS] += n_dying
 
 
 @numba.njit(nogil=True, cache=True)
-def jump_one(
-    particles,
-    members,
-    rows,
-    totals,
-    status,
-    own_log_odds,
-    log_odds,
-    slab_scale,
-    width,
-    values,
-    momentum,
-    active,
-    where,
-    size,
-    tries,
-    inclusion,
-    births,
-    deaths,
-    counts,
-    stream,
-):
+def jump_one(particles, rows, problem, log_odds, slab_scale, step_size, tuning, graph, sums, stream):
     """Try one clique, drawn from all candidates alike (section 4 without 4.3)."""
-    n_cliques = members.shape[0]
-    c = min(int(uniform(stream) * n_cliques), n_cliques - 1)
+    members, status = problem[:2]
+    values, _, _, where, _ = graph[:5]
+    _, scale, width, _ = tuning
+    tries, inclusion, births, deaths, counts = sums
+    c = below(stream, members.shape[0])
     if status[c] != COMMON and status[c] != SEPARATE:
         return
-    odds = log_odds if status[c] == COMMON else own_log_odds[c]
     tries[c] += 1.0
     if where[c] < 0:
         counts[BIRTH_TRIES] += 1
-        value, accept = birth(c, particles, members, rows, totals, odds, slab_scale, width, stream)
+        value, accept, slope = birth(c, particles, rows, problem, log_odds, slab_scale, width[c], stream)
         inclusion[c] += accept
-        if uniform(stream) < accept and value != 0.0:
+        if uniform(stream) < accept:
             births[c] += 1.0
             counts[BIRTH_ACCEPTS] += 1
-            add_clique(c, value, normal(stream), values, momentum, active, where, size)
+            add_clique(c, value, unfinished_momentum(slope, scale[c], step_size, stream), members, graph)
         return
     inclusion[c] += 1.0
     if abs(values[c]) > width[c]:
         return
     counts[DEATH_TRIES] += 1
-    accept = death(c, values[c], particles, members, rows, totals, odds, slab_scale, width)
+    accept = death(c, values[c], particles, rows, problem, log_odds, slab_scale, width[c])
     inclusion[c] -= accept
     if uniform(stream) < accept:
         deaths[c] += 1.0
         counts[DEATH_ACCEPTS] += 1
-        remove_clique(c, values, momentum, active, where, size)
+        remove_clique(c, members, graph)
+
+
+@numba.njit(nogil=True, cache=True)
+def run_iterations(
+    count,
+    clock,
+    moment_stride,
+    gibbs_sweeps,
+    step_size,
+    retained,
+    parallel,
+    rows,
+    n_common,
+    n_free,
+    hyper_prior,
+    bias_precision,
+    hyper,
+    biases,
+    bias_momentum,
+    particles,
+    lanes,
+    stream,
+    problem,
+    graph,
+    tuning,
+    sums,
+    single_variances,
+    variances,
+    precision_sum,
+):
+    """Run `count` iterations of Algorithm 1 in place; `clock` (1,) counts them.
+
+    With a positive `moment_stride` (in warm-up) every such iteration adds the features' variances to their
+    running sums, and to ``precision_sum`` = [how many, sum of sigma0^-2].
+    """
+    members, status, _, single_totals, totals = problem
+    values, momentum, active, _, size, start, degree, adjacent = graph
+    bias_scale, scale = tuning[:2]
+    field = np.empty(particles.shape[1], np.float32)
+    scratch = np.empty(particles.shape[1], np.float32)
+    for _ in range(count):
+        draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream)
+        slab_precision = 1.0 / (hyper[1] * hyper[1])
+        for _ in range(gibbs_sweeps):
+            fresh_sweep(particles, lanes, biases, values, members, start, degree, adjacent, field, scratch)
+        sums[4][SITE_UPDATES] += gibbs_sweeps * particles.size
+        move_parameters(
+            particles,
+            members,
+            rows,
+            single_totals,
+            totals,
+            biases,
+            bias_momentum,
+            values,
+            momentum,
+            active[: size[0]],
+            bias_precision,
+            hyper[2],
+            slab_precision,
+            bias_scale,
+            scale,
+            step_size,
+            retained,
+            stream,
+        )
+        hyper[2] = slab_precision
+        log_odds = math.log(hyper[0]) - math.log1p(-hyper[0])
+        if parallel:
+            jump_all(
+                particles, rows, problem, n_free, log_odds, hyper[1], step_size, tuning, graph, sums, stream
+            )
+        else:
+            jump_one(particles, rows, problem, log_odds, hyper[1], step_size, tuning, graph, sums, stream)
+        clock[0] += 1
+        if moment_stride > 0 and clock[0] % moment_stride == 0:
+            add_variances(particles, members, single_variances, variances)
+            precision_sum[0] += 1.0
+            precision_sum[1] += slab_precision

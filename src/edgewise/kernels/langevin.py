@@ -6,13 +6,16 @@ particles. Three places of the paper are read differently from the print:
 * Eq. 6 prints H = Cov f + sigma0^-2 and C C^T = H. The Hessian of minus the log posterior is
   N Cov f + sigma0^-2 (sigma_b^-2 for biases), and the preconditioner has to undo it: C C^T = H^-1, here
   diagonally C = (N v + sigma0^-2)^(-1/2). The target is the same for any C; this is about speed.
-* Eq. 4 wants the gradient twice per step. One gradient is shared between the second half-kick of a step and
-  the first half-kick of the next, in the order second half-kick, refreshment, first half-kick, drift.
+* Eq. 4 wants the gradient twice per step. The same particles serve the second half-kick of a step and the
+  first half-kick of the next, in the order second half-kick, refreshment, first half-kick, drift; the rest
+  of an iteration happens between drift and second half-kick. To be right to first order in eps the second
+  half-kick uses the sigma0 of its own step, and the momentum N(0, 1) of a newborn clique is the one *after*
+  its second half-kick (`unfinished_momentum`).
 * Section 3.3's step size eta is eps.
 
 Symbols: ``particles`` float32 (p, n) the state samples x, ``mean`` f_bar, ``variance`` S^2, ``rows`` N,
-``totals`` s, ``scale`` C, ``step_size`` eps, ``retained`` alpha, ``momentum`` p. ``stream`` is a scalar
-random state.
+``totals`` s, ``gradient`` g, ``scale`` C, ``step_size`` eps, ``retained`` alpha, ``momentum`` p.
+``stream`` is a scalar random state.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import math
 import numba
 import numpy as np
 
+from edgewise.kernels.gibbs import add_scaled, redraw_variable
 from edgewise.kernels.random import normal
 
 # Sums of zeros and ones are exact in any order, so they may be reassociated and vectorised.
@@ -72,19 +76,51 @@ def feature_moments(particles, clique):
 
 
 @numba.njit(nogil=True, cache=True)
+def fresh_sweep(particles, lanes, biases, values, members, start, degree, adjacent, field, scratch):
+    """One Gibbs sweep of all particles (section 3.1), each variable's field summed from scratch.
+
+    The Langevin step moves every parameter in every iteration, so fields carried from the last sweep would
+    have to be recomputed anyway. The graph is the one of ``kernels/gibbs.py``; `field` and `scratch` (n,)
+    are working space.
+    """
+    order = members.shape[1]
+    for i in range(particles.shape[0]):
+        field[:] = np.float32(biases[i])
+        for position in range(start[i], start[i] + degree[i]):
+            c = adjacent[position]
+            weight = np.float32(values[c])
+            if order == 2 or members[c, 2] < 0:
+                add_scaled(field, weight, particles[members[c, 0] + members[c, 1] - i])
+                continue
+            scratch[:] = np.float32(1.0)
+            for k in range(order):
+                j = members[c, k]
+                if j >= 0 and j != i:
+                    for s in range(scratch.shape[0]):
+                        scratch[s] *= particles[j, s]
+            add_scaled(field, weight, scratch)
+        redraw_variable(particles[i], field, lanes, scratch)
+
+
+@numba.njit(nogil=True, cache=True)
 def preconditioner(rows, variance, prior_precision):
     """C = H^(-1/2) of eq. 6."""
     return 1.0 / math.sqrt(rows * variance + prior_precision)
 
 
 @numba.njit(nogil=True, cache=True)
-def langevin_step(value, momentum, gradient, scale, step_size, retained, stream):
+def langevin_step(value, momentum, old_gradient, gradient, scale, step_size, retained, stream):
     """Finish the last leapfrog step, refresh the momentum (eq. 7) and begin the next (eq. 4)."""
-    half_kick = 0.5 * step_size * scale * gradient
-    momentum += half_kick
+    momentum += 0.5 * step_size * scale * old_gradient
     momentum = retained * momentum + math.sqrt(1.0 - retained * retained) * normal(stream)
-    momentum += half_kick
+    momentum += 0.5 * step_size * scale * gradient
     return value + step_size * scale * momentum, momentum
+
+
+@numba.njit(nogil=True, cache=True)
+def unfinished_momentum(gradient, scale, step_size, stream):
+    """Momentum of a newborn clique: a fresh N(0, 1) that still waits for its second half-kick."""
+    return normal(stream) - 0.5 * step_size * scale * gradient
 
 
 @numba.njit(nogil=True, cache=True)
@@ -100,6 +136,7 @@ def move_parameters(
     momentum,
     active,
     bias_precision,
+    old_slab_precision,
     slab_precision,
     bias_scale,
     scale,
@@ -113,13 +150,19 @@ def move_parameters(
         mean = count_single(particles[i]) / n
         gradient = single_totals[i] - rows * mean - bias_precision * biases[i]
         biases[i], bias_momentum[i] = langevin_step(
-            biases[i], bias_momentum[i], gradient, bias_scale[i], step_size, retained, stream
+            biases[i], bias_momentum[i], gradient, gradient, bias_scale[i], step_size, retained, stream
         )
     for c in active:
-        mean = count_clique(particles, members[c]) / n
-        gradient = totals[c] - rows * mean - slab_precision * values[c]
+        surplus = totals[c] - rows * (count_clique(particles, members[c]) / n)
         values[c], momentum[c] = langevin_step(
-            values[c], momentum[c], gradient, scale[c], step_size, retained, stream
+            values[c],
+            momentum[c],
+            surplus - old_slab_precision * values[c],
+            surplus - slab_precision * values[c],
+            scale[c],
+            step_size,
+            retained,
+            stream,
         )
 
 
