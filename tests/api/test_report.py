@@ -109,7 +109,7 @@ def test_the_page_has_all_its_parts(page):
 def test_the_answer_counts_every_candidate_once(page, posterior):
     counts = posterior.summary()["evidence"].value_counts()
     for word in ("strong presence", "presence", "inconclusive", "absence", "strong absence"):
-        assert re.search(rf"(?<!strong ){word}: {counts.get(word, 0):,}\b", page.text)
+        assert re.search(rf"(?<!strong ){word}: {counts.get(word, 0):,}(?!\d)", page.text)
     assert sum(page.payload["counts"]) == posterior.n_cliques
     lead = re.search(
         r"(\d+) edges? included with strong evidence and (\d+) with some; (\d+) undecided", page.text
@@ -174,7 +174,7 @@ def test_methods_say_model_prior_engine_draws_and_versions(posterior, tmp_path):
 
 def test_without_a_command_the_page_gives_code(posterior, tmp_path):
     text = Page(write_report(posterior, tmp_path / "report.html")).text
-    assert "SpikeSlabMRF(engine='particle', chains=4, random_state=0" in text
+    assert "SpikeSlabMRF(engine='particle', chains=4, random_state=2" in text
 
 
 def test_hostile_names_are_text(tmp_path):
