@@ -255,11 +255,15 @@ def test_density_curve_draws_lines_points_and_the_truth():
 
 
 def test_calibration_shows_the_observed_shares():
-    ax = plots.calibration([0.05, 0.05, 0.95, 0.95], [False, True, True, True])
+    truth = MRF([0.0] * 4, [(0, 1), (0, 2), (0, 3)], [1.0, 1.0, 1.0])
+    scores = np.zeros((4, 4))
+    rows, columns = np.triu_indices(4, 1)
+    scores[rows, columns] = scores[columns, rows] = [0.95, 0.95, 0.05, 0.05, 0.05, 0.05]
+    ax = plots.calibration(scores, truth=truth)
     np.testing.assert_allclose(ax.lines[1].get_xdata(), [0.05, 0.95])
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), [0.5, 1.0])
-    with pytest.raises(DataError, match="3 probabilities and 2 truths"):
-        plots.calibration([0.1, 0.2, 0.3], [True, False])
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), [0.25, 1.0])
+    with pytest.raises(DataError, match="needs truth="):
+        plots.calibration(scores)
 
 
 def test_images_land_on_their_places():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.plots.source import edge_view
 from edgewise.plots.style import INK, LINE_STYLES, MARKERS, NEUTRAL, colour, new_axes, plain, short
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ def precision_recall(
     Parameters
     ----------
     curves : Posterior, estimator or mapping from label to any of them
-        A value of the mapping may also be a pair ``(recall, precision)`` of arrays, an object with these
-        attributes, or a (p, p) matrix of edge scores.
+        A value of the mapping may also be a lasso path, a (p, p) matrix of edge scores, the table of
+        :func:`edgewise.evaluate.precision_recall_curve` or a pair ``(recall, precision)``.
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
     truth : MRF or (p, p) array
@@ -59,45 +58,17 @@ def precision_recall(
 
 
 def _curve(value: Any, truth: Any, label: str) -> tuple[np.ndarray, np.ndarray]:
-    if hasattr(value, "recall") and hasattr(value, "precision"):
-        return np.atleast_1d(value.recall), np.atleast_1d(value.precision)
     if isinstance(value, tuple) and len(value) == 2:
         return np.atleast_1d(np.asarray(value[0], float)), np.atleast_1d(np.asarray(value[1], float))
-    if truth is None:
-        raise DataError(f"A precision-recall curve of {label!r} needs truth=: the true model.")
-    scores = _score_matrix(value)
-    coupling = np.asarray(truth.coupling if hasattr(truth, "coupling") else truth)
-    if scores.shape != coupling.shape:
-        raise DataError(
-            f"The truth has {len(coupling)} variables and {label!r} has {len(scores)}; give the model "
-            "of the same data."
-        )
-    rows, columns = np.triu_indices(len(coupling), 1)
-    return ranked_curve(scores[rows, columns], coupling[rows, columns] != 0)
+    if not (hasattr(value, "recall") and hasattr(value, "precision")):
+        if truth is None:
+            raise DataError(f"A precision-recall curve of {label!r} needs truth=: the true model.")
+        from edgewise.evaluate import precision_recall_curve
 
-
-def _score_matrix(value: Any) -> np.ndarray:
-    if isinstance(value, np.ndarray):
-        return np.abs(value)
-    view = edge_view(value)
-    return view.matrix(view.inclusion if view.evidence is not None else np.abs(view.strength))
-
-
-def ranked_curve(scores: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Recall and precision when edges are taken in the order of their scores, equal scores together.
-
-    >>> recall, precision = ranked_curve(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]))
-    >>> recall.tolist(), precision.round(2).tolist()
-    ([0.5, 0.5, 1.0], [1.0, 0.5, 0.67])
-    """
-    order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    hits = np.cumsum(true[order])[ends]
-    found = ends + 1
-    keep = scores[order][ends] > 0
-    if not keep.any():
-        return np.array([0.0]), np.array([1.0])
-    return hits[keep] / max(int(true.sum()), 1), hits[keep] / found[keep]
+        value = precision_recall_curve(truth, value)
+        # A score of zero means "not selected": the step to all pairs says nothing of the method.
+        value = value[(value["threshold"] > 0) | (value.index == 0)]
+    return np.atleast_1d(np.asarray(value.recall, float)), np.atleast_1d(np.asarray(value.precision, float))
 
 
 def density_curve(
@@ -112,9 +83,9 @@ def density_curve(
 
     Parameters
     ----------
-    curves : mapping from label to (density, score) or (density, score, spread)
+    curves : mapping from label to a table of evaluate.density_curve, or to (density, score[, spread])
         Arrays, or single numbers for a method without a sparsity parameter (drawn as a point); the spread
-        is a standard deviation, drawn as a band or an error bar.
+        is drawn as a band or an error bar.
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
     true_density : float, optional
@@ -126,6 +97,8 @@ def density_curve(
     """
     ax = new_axes(ax, 6.4, 4.4)
     for k, (label, curve) in enumerate(curves.items()):
+        if hasattr(curve, "cll"):
+            curve = (curve.density, curve.cll, curve.cll_se)
         density, value = (np.atleast_1d(np.asarray(part, float)) for part in curve[:2])
         spread = np.atleast_1d(np.asarray(curve[2], float)) if len(curve) > 2 else None
         if len(density) == 1:
@@ -168,46 +141,47 @@ def density_curve(
 
 
 def calibration(
-    probability: np.ndarray,
-    true: np.ndarray,
-    ax: Axes | None = None,
-    *,
-    bins: int = 10,
-    title: str | None = None,
+    source: Any, ax: Axes | None = None, *, truth: Any = None, bins: int = 10, title: str | None = None
 ) -> Axes:
     """Plot how often edges of a stated probability are really there.
 
-    `probability` and `true` are arrays of the same length: inclusion probabilities, and whether the edge is
-    in the true model. Bars are 95 % binomial (Wilson) intervals of the observed share.
+    Parameters
+    ----------
+    source : Posterior, list of posteriors or table of evaluate.reliability_curve
+        Probabilities to judge.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+    truth : MRF, or list of as many
+        The true models; not needed with a table.
+    bins : int
+        Number of intervals between 0 and 1.
+    title : str, optional
+        Title of the axes.
     """
-    probability, true = np.asarray(probability, float).ravel(), np.asarray(true, bool).ravel()
-    if len(probability) != len(true):
-        raise DataError(
-            f"There are {len(probability)} probabilities and {len(true)} truths; give one for each."
-        )
+    if not hasattr(source, "standard_error"):
+        if truth is None:
+            raise DataError("A calibration plot needs truth=: the true model, or one for each posterior.")
+        from edgewise.evaluate import reliability_curve
+
+        source = reliability_curve(truth, source, bins)
+    stated, observed = (np.asarray(source[name], float) for name in ("probability", "frequency"))
+    error = 1.96 * np.asarray(source["standard_error"], float)
     ax = new_axes(ax, 5.2, 4.8)
-    place = np.minimum((probability * bins).astype(int), bins - 1)
-    count = np.bincount(place, minlength=bins)
-    filled = count > 0
-    stated = np.bincount(place, probability, bins)[filled] / count[filled]
-    observed = np.bincount(place, true, bins)[filled] / count[filled]
-    n, z = count[filled], 1.96
-    middle = (observed + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(observed * (1 - observed) / n + z**2 / (4 * n**2))
     ax.plot([0, 1], [0, 1], color=NEUTRAL, linestyle="--", linewidth=1, label="perfect calibration")
-    ax.vlines(stated, middle - half, middle + half, color=colour(0), linewidth=1.4)
-    ax.plot(stated, observed, "o", color=colour(0), markersize=6, label="observed, 95 % interval")
-    for x, y, size in zip(stated, middle + half, n):
+    low, high = np.clip(stated - error, 0, 1), np.clip(stated + error, 0, 1)
+    ax.vlines(stated, low, high, color="#C9C9C9", linewidth=6, label="95 % of the time, if calibrated")
+    ax.plot(stated, observed, "o", color=colour(0), markersize=6, label="observed")
+    for x, y, size in zip(stated, np.maximum(high, observed), source["pairs"]):
+        place = (float(x), float(y))
         ax.annotate(
-            f"{size:,}", (x, y), (0, 3), textcoords="offset points", ha="center", fontsize=6, color=INK
+            f"{size:,}", place, (0, 4), textcoords="offset points", ha="center", fontsize=6, color=INK
         )
-    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlim(-0.03, 1.03)
     ax.set_ylim(-0.04, 1.1)
     ax.set_xlabel("stated inclusion probability")
     ax.set_ylabel("share of these edges in the true model")
-    ax.set_title(
-        title or "Calibration of the inclusion probabilities (numbers: edges per bin)", fontsize="medium"
-    )
+    heading = "Calibration of the inclusion probabilities\n(small numbers: edges per bin)"
+    ax.set_title(title or heading, fontsize="medium")
     ax.legend(frameon=False, fontsize=8, loc="upper left")
     plain(ax)
     return ax
