@@ -5,6 +5,7 @@ Everything that can be said without reading the body is said first.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import gzip
 import io
@@ -12,14 +13,14 @@ import os
 import sys
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from edgewise.data.sources import Cells, ColumnsTable, Table, array_table, pandas_cells
-from edgewise.errors import FileError
+from edgewise.errors import DataError, FileError
 
 HEAD = 65_536
 READABLE = "CSV, TSV, npz, npy and Parquet files can be read (CSV and TSV also gzipped)"
@@ -79,6 +80,17 @@ class Content:
         """The bytes, unpacked."""
         handle = self.raw()
         return gzip.GzipFile(fileobj=handle) if self.zipped else handle  # type: ignore[return-value]
+
+    @contextlib.contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Turn whatever a foreign reader raises over damaged bytes into a FileError."""
+        try:
+            yield
+        except (DataError, FileError):
+            raise
+        except Exception as error:
+            detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+            raise self.error(f"is damaged or truncated: {what} ({detail})", "copy it again") from None
 
     def error(self, what: str, remedy: str) -> FileError:
         """A FileError about this file."""
@@ -192,19 +204,18 @@ def _check_text(content: Content) -> None:
 
 
 def _open_zip(content: Content, key: str | None) -> Table:
-    try:
+    with content.reading("it starts like an npz file"):
         archive = zipfile.ZipFile(content.open())
-    except zipfile.BadZipFile:
-        raise content.error(
-            "is damaged or truncated: it starts like an npz file but has no end", "copy it again"
-        ) from None
-    members = archive.namelist()
+        members = archive.namelist()
     if any(name.startswith("xl/") for name in members):
         raise content.error("is an Excel workbook", "save the sheet as CSV")
     arrays = [name.removesuffix(".npy") for name in members if name.endswith(".npy")]
     if not arrays:
         raise content.error("is a zip archive without arrays", f"unpack it; {READABLE}")
-    shapes = {name: _npy_shape(content, archive.open(f"{name}.npy"), name) for name in arrays}
+    shapes = {}
+    for name in arrays:
+        with content.reading(f"array {name!r} has no readable head"), archive.open(f"{name}.npy") as handle:
+            shapes[name] = _npy_shape(content, handle, name)
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
     if key is not None:
         if key not in arrays:
@@ -220,34 +231,21 @@ def _open_zip(content: Content, key: str | None) -> Table:
         raise content.error(f"has {len(arrays)} arrays ({listed})", f"say which one, for instance {example}")
 
     def read(name: str) -> np.ndarray:
-        try:
-            with archive.open(f"{name}.npy") as handle:
-                return np.lib.format.read_array(handle, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise content.error(
-                f"is damaged: array {name!r} cannot be read ({error})", "copy it again"
-            ) from None
+        with content.reading(f"array {name!r} cannot be read"), archive.open(f"{name}.npy") as handle:
+            return np.lib.format.read_array(handle, allow_pickle=False)
 
-    table = array_table(
-        read(chosen), f"{content.origin} (array {chosen!r})" if len(arrays) > 1 else content.origin
-    )
-    width = len(table.names)
-    if "names" in arrays and chosen != "names" and shapes["names"] == (width,):
+    origin = f"{content.origin} (array {chosen!r})" if len(arrays) > 1 else content.origin
+    table = array_table(read(chosen), origin)
+    if chosen != "names" and shapes.get("names") == (len(table.names),):
         table.names = [str(name) for name in read("names")]
     return table
 
 
 def _npy_shape(content: Content, handle: Any, name: str) -> tuple[int, ...]:
     form = np.lib.format
-    try:
-        version = form.read_magic(handle)
-        shape, _, dtype = (
-            form.read_array_header_1_0(handle) if version == (1, 0) else form.read_array_header_2_0(handle)
-        )
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise content.error(
-            f"is damaged: array {name!r} has no readable head ({error})", "write it again"
-        ) from None
+    version = form.read_magic(handle)
+    read_header = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
+    shape, _, dtype = read_header(handle)
     if dtype.hasobject:
         raise content.error(
             f"holds Python objects in array {name!r}, which are not safe to load",
@@ -257,31 +255,24 @@ def _npy_shape(content: Content, handle: Any, name: str) -> tuple[int, ...]:
 
 
 def _open_npy(content: Content) -> Table:
-    with content.open() as handle:
-        _npy_shape(content, handle, "data")
-    try:
+    with content.reading("it starts like an npy file"):
+        with content.open() as handle:
+            _npy_shape(content, handle, "data")
         with content.open() as handle:
             array = np.lib.format.read_array(handle, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise content.error(f"is truncated ({error})", "copy it again") from None
     return array_table(array, content.origin)
 
 
 def _open_parquet(content: Content) -> Table:
     try:
-        import pyarrow
         import pyarrow.parquet as parquet
     except ImportError:
         raise content.error(
             "is a Parquet file and pyarrow is not installed",
             'run pip install "edgewise[parquet]" or save it as CSV',
         ) from None
-    try:
+    with content.reading("it starts like a Parquet file"):
         opened = parquet.ParquetFile(content.open())
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        raise content.error(
-            f"is damaged or truncated ({str(error).splitlines()[0]})", "copy it again"
-        ) from None
     return ParquetTable(content, opened)
 
 
@@ -298,13 +289,10 @@ class ParquetTable(ColumnsTable):
 
     def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
         """Read the columns asked for."""
-        import pyarrow
-
         wanted = sorted({*variables, *raw})
-        try:
+        with self._content.reading("its columns cannot be read"):
             self._frame = self._opened.read(columns=[self._stored[index] for index in wanted])
-        except (pyarrow.ArrowInvalid, OSError) as error:
-            raise self._content.error(f"is damaged ({str(error).splitlines()[0]})", "copy it again") from None
+            self._frame.validate(full=True)
         self._place = {index: position for position, index in enumerate(wanted)}
 
     def _cells(self, index: int) -> Cells:

@@ -107,6 +107,10 @@ def _first_rows(
         with content.open() as handle:
             lines = [handle.readline().decode("utf-8-sig", errors="replace") for _ in range(2)]
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    if not rows:
+        raise content.error(
+            "has no column names", "it should have a line of them and one line per observation"
+        )
     return rows[0], rows[1] if len(rows) > 1 else None
 
 
