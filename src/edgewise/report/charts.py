@@ -170,7 +170,7 @@ def _axes(start: float, stop: float, low: float, high: float, label: str, side: 
 def ticks(low: float, high: float, wanted: int, whole: bool) -> list[float]:
     """Round numbers between `low` and `high`, about `wanted` of them.
 
-    >>> ticks(0.0, 0.9, 4, False)
+    >>> ticks(0.0, 0.9, 5, False)
     [0.0, 0.2, 0.4, 0.6, 0.8]
     """
     if not high > low:
