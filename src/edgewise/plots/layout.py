@@ -12,7 +12,7 @@ from edgewise.errors import DataError
 
 WEAK = 0.05
 """Probability below which an edge no longer pulls its ends together."""
-WEAK_LENGTH = 3.0
+WEAK_LENGTH = 2.2
 """Length of an edge of that probability; certain edges have length 1."""
 
 

@@ -137,5 +137,8 @@ def _verdict(found: Any) -> str:
 
 def _all_notes(posterior: Posterior, data: Any, found: Any) -> list[str]:
     """Notes of the data door, of the fit and of the diagnostics, each once."""
-    messages = [*posterior.info.get("notes", []), *getattr(data, "notes", ()), *found.messages, *found.notes]
+    info = posterior.info
+    messages = [*info.get("notes", []), *getattr(data, "notes", ()), *found.messages, *found.notes]
+    if info.get("stop_message") and info.get("stop_reason") != "target_ess":
+        messages.append(info["stop_message"])
     return list(dict.fromkeys(str(message) for message in messages))

@@ -28,6 +28,14 @@ ENGINES = {
 }
 
 
+STOP_REASONS = {
+    "target_ess": "every uncertain edge had the wanted effective number of draws",
+    "max_draws": "the largest number of draws was reached",
+    "max_time": "the time allowed was used up",
+    "interrupted": "it was interrupted",
+}
+
+
 def paragraphs(*texts: str) -> str:
     """Join sentences that are HTML already into paragraphs."""
     return "".join(f"<p>{text}</p>" for text in texts if text)
@@ -195,11 +203,8 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         details.append(f"one draw every {escape(_pretty(info['thin']))} iterations")
     if info.get("seed") is not None:
         details.append(f"seed {escape(_pretty(info['seed']))}")
-    stop = (
-        f" Sampling ended because {escape(_lowered(str(info['stop_reason'])))}."
-        if info.get("stop_reason")
-        else ""
-    )
+    reason = str(info.get("stop_reason") or "")
+    stop = f" Sampling ended because {escape(STOP_REASONS.get(reason, _lowered(reason)))}." if reason else ""
     versions = info.get("versions") or {}
     software = ", ".join(f"{escape(str(name))} {escape(str(value))}" for name, value in versions.items())
     some, strong = thresholds

@@ -5,7 +5,11 @@ function makeEvidence(page) {
   const box = { left: 64, right: 780, top: 14, bottom: 376 };
   const usable = [];
   data.bf.forEach((value, k) => { if (data.bound[k] !== "prior" && data.given[k] !== null) usable.push(k); });
-  const reach = Math.max(1.6, ...usable.reduce((most, k) => [Math.max(most[0], Math.abs(data.bf[k]))], [0])) * 1.1;
+  let top = 1.6;
+  let bottom = -1.6;
+  for (const k of usable) { top = Math.max(top, data.bf[k]); bottom = Math.min(bottom, data.bf[k]); }
+  top *= 1.1;
+  bottom *= 1.1;
   let low = 0;
   let high = 0;
   for (const k of usable) { low = Math.min(low, data.given[k]); high = Math.max(high, data.given[k]); }
@@ -13,20 +17,24 @@ function makeEvidence(page) {
   low -= margin;
   high += margin;
   const x = (value) => box.left + (value - low) / (high - low) * (box.right - box.left);
-  const y = (value) => box.bottom - (value + reach) / (2 * reach) * (box.bottom - box.top);
+  const y = (value) => box.bottom - (value - bottom) / (top - bottom) * (box.bottom - box.top);
   const some = Math.log10(page.thresholds[0]);
   const strong = Math.log10(page.thresholds[1]);
-  const bands = [[strong, reach], [some, strong], [-some, some], [-strong, -some], [-reach, -strong]];
+  const bands = [[strong, top], [some, strong], [-some, some], [-strong, -some], [bottom, -strong]];
+  // Labels stand at the middle of their bands, at least a line apart.
+  const labels = bands.map(([from, to]) => (y(from) + y(to)) / 2);
+  for (const index of [1, 0]) labels[index] = Math.min(labels[index], labels[index + 1] - 19);
+  for (const index of [3, 4]) labels[index] = Math.max(labels[index], labels[index - 1] + 19);
   bands.forEach(([from, to], index) => {
-    const top = y(Math.min(to, reach));
-    const height = Math.max(0, y(Math.max(from, -reach)) - top);
-    svg.append(shape("rect", { x: box.left, y: top, width: box.right - box.left, height: height, fill: COLOURS[index], "fill-opacity": 0.1 }));
+    const start = y(to);
+    const height = Math.max(0, y(from) - start);
+    svg.append(shape("rect", { x: box.left, y: start, width: box.right - box.left, height: height, fill: COLOURS[index], "fill-opacity": 0.1 }));
     const words = page.counts[index].toLocaleString("en") + " " + WORDS[index];
-    svg.append(shape("rect", { x: box.right + 14, y: top + height / 2 - 5, width: 10, height: 10, fill: COLOURS[index] }));
-    svg.append(shape("text", { x: box.right + 30, y: top + height / 2 + 5, "font-size": 14 }, words));
+    svg.append(shape("rect", { x: box.right + 14, y: labels[index] - 5, width: 10, height: 10, fill: COLOURS[index] }));
+    svg.append(shape("text", { x: box.right + 30, y: labels[index] + 5, "font-size": 14 }, words));
   });
-  for (let tick = -Math.floor(reach); tick <= reach; tick++) {
-    if (reach > 6 && tick % 2) continue;
+  const rise = Math.max(1, niceStep((top - bottom) / 8));
+  for (let tick = Math.ceil(bottom / rise) * rise; tick <= top; tick += rise) {
     svg.append(shape("line", { class: tick ? "grid" : "axis", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }));
     svg.append(shape("text", { x: box.left - 8, y: y(tick) + 5, "font-size": 13, "text-anchor": "end" }, number(tick, 0)));
   }
