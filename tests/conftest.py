@@ -7,6 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run, so that a failure means a change of the code; no time limits.
+settings.register_profile(
+    "edgewise", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("edgewise")
 
 
 @pytest.fixture

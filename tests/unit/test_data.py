@@ -277,7 +277,7 @@ def test_digest_is_the_same_everywhere() -> None:
     bits=hnp.arrays(np.uint8, st.tuples(st.integers(1, 70), st.integers(2, 5)), elements=st.integers(0, 1)),
     cut=st.tuples(st.integers(0, 80), st.integers(0, 80)),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_packing_round_trip(bits: np.ndarray, cut: tuple[int, int]) -> None:
     data = read_data(bits, constant="keep")
     np.testing.assert_array_equal(data.values(), bits)
@@ -296,7 +296,7 @@ cell = st.sampled_from(
         lambda p: st.lists(st.lists(cell, min_size=p, max_size=p), min_size=1, max_size=12)
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_fast_and_the_general_reader_agree(rows: list[list[str]]) -> None:
     body = "".join(",".join(row) + "\n" for row in rows)
     header = ",".join(f"q{k}" for k in range(len(rows[0]))) + "\n"

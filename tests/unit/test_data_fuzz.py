@@ -59,7 +59,7 @@ def test_the_undamaged_file_is_read(kind: str) -> None:
     damage=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3)), max_size=3),
     end=st.none() | st.floats(0, 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_damage_never_escapes(kind: str, damage: list[tuple[float, bytes]], end: float | None) -> None:
     content = bytearray(GOOD[kind])
     for place, patch in damage:
@@ -69,6 +69,6 @@ def test_damage_never_escapes(kind: str, damage: list[tuple[float, bytes]], end:
 
 
 @given(st.text(alphabet='01,;\t\n\r" yn.-NA?é\0', max_size=60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_text_is_read_or_refused(text: str) -> None:
     outcome(text.encode())

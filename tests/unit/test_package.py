@@ -6,9 +6,11 @@ import doctest
 import importlib
 import importlib.metadata
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +74,16 @@ def test_examples_in_docstrings_run(name: str) -> None:
         importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     )
     assert result.failed == 0
+
+
+def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
+    readme = Path(__file__).parents[2] / "README.md"
+    _, code, after = re.split(r"```python\n(.*?)```", readme.read_text(), maxsplit=1, flags=re.DOTALL)
+    promised = re.search(r"```\n(.*?)```", after, flags=re.DOTALL)
+    assert promised is not None
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "posterior.nc").is_file()
+    for line in promised.group(1).splitlines()[1:]:
+        edge, evidence = re.findall(r"q\d+ -- q\d+|strong \w+", line)
+        assert re.search(rf"{edge}.*{evidence}", run.stdout), f"{edge} is no longer shown as {evidence}"
