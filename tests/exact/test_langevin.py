@@ -177,7 +177,7 @@ def test_starts(start, edges):
 
 def test_refusals():
     problem = Problem(PAIRS, PAIR_SUMS, Prior().resolve(PAIRS))
-    with pytest.raises(DataError, match="has no setting 'steps'; it has particles"):
+    with pytest.raises(DataError, match="has no setting 'steps'; its settings are particles"):
         LangevinEngine(problem, {"steps": 1})
     with pytest.raises(DataError, match="start must be one of"):
         LangevinEngine(problem, None, None, "warm")

@@ -12,9 +12,9 @@ Where the print is incomplete:
   and frozen afterwards, because a width that depends on the state breaks reversibility. A mean is never
   taken to be below half a row, and N Var f never below the prior's sigma0^-2, so that a feature that the
   data never show, or no data at all, has a finite width.
-* "Initialize randomly" is: hyper-parameters, graph and active parameters from the prior, momenta from
-  N(0, 1), biases at the logits of the data's frequencies, particles from independent margins and then
-  some sweeps.
+* "Initialize randomly" is: hyper-parameters, graph (at most about four cliques per variable) and active
+  parameters from the prior, momenta from N(0, 1), biases near the logits of the data's frequencies,
+  particles from independent margins and then some sweeps.
 * Candidates with an inclusion probability of their own keep those odds in eq. 8 and do not inform p0;
   forced and forbidden ones are never tried.
 """
@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from edgewise.draws import Draws
+from edgewise.engines.common import read_settings
 from edgewise.engines.protocol import STARTS, Problem
 from edgewise.errors import DataError
 from edgewise.priors import COMMON, FORBIDDEN, FORCED, SEPARATE
@@ -101,16 +102,6 @@ class LangevinSettings:
                 f"not {self.momentum_retained!r}."
             )
 
-    @classmethod
-    def from_mapping(cls, settings: Mapping[str, Any] | None) -> LangevinSettings:
-        """Settings from the user's mapping; an unknown name is an error that lists the known ones."""
-        given = dict(settings or {})
-        known = [field.name for field in fields(cls)]
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise DataError(f"The langevin engine has no setting {unknown[0]!r}; it has {', '.join(known)}.")
-        return cls(**given)
-
 
 # The data's own variances count as much as this many averages over the particles.
 GUESS_WEIGHT = 5.0
@@ -170,7 +161,7 @@ class LangevinEngine:
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         self.problem = problem
-        self.settings = LangevinSettings.from_mapping(settings)
+        self.settings = read_settings(LangevinSettings, self.name, settings)
         self.warm_up = int(self.settings.warm_up)
         self.thin = int(self.settings.thin)
         self._members = np.ascontiguousarray(problem.features.members, np.int32)
@@ -204,6 +195,8 @@ class LangevinEngine:
             sigma0 = (rng.gamma(prior.gamma_shape) / prior.gamma_rate) ** -0.5
         self._hyper = np.array([p0, sigma0, sigma0**-2])
         probability = np.where(self._status == SEPARATE, 1 / (1 + np.exp(-self._log_odds)), p0)
+        # A prior draw of thousands of couplings would be a spin glass: at most about four per variable.
+        probability = np.minimum(probability, 2.0 * p / max(n_cliques, 1))
         if start != "random":
             probability = np.full(n_cliques, 1.0 if start == "full" else 0.0)
         chosen = rng.random(n_cliques) < probability
