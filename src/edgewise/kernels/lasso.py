@@ -9,8 +9,9 @@ losses over all nodes with theta_ij = theta_ji, each pair penalised once (the ps
 
 Every step computes the whole gradient, which decides convergence (the largest violation of the optimality
 conditions), takes as working set the nonzero coefficients and the violators, minimises the quadratic model
-plus penalty over it by coordinate descent, and searches the line. Columns come as rows of a 0/1 uint8
-array, so that all inner loops run along contiguous memory.
+plus penalty over it by coordinate descent, and searches the line. Columns come as rows of a 0/1 float32
+array, so that all inner loops run along contiguous memory. The coordinate descent, where the time goes, works
+in single precision; gradients, losses and coefficients are double, so the solution is too.
 
 Symbols: ``eta`` (N,) linear predictor, ``residual`` w (P - x), ``curvature`` w P (1 - P), ``pull`` the
 change of ``residual`` that the quadratic model predicts for the direction so far.
@@ -36,20 +37,36 @@ LINE_HALVINGS = 30
 def _dot(column, vector):
     total = 0.0
     for m in range(vector.shape[0]):
+        total += np.float64(column[m]) * vector[m]
+    return total
+
+
+@numba.njit(**_VECTOR)
+def _short_dot(column, vector):
+    total = np.float32(0.0)
+    for m in range(vector.shape[0]):
         total += column[m] * vector[m]
     return total
 
 
 @numba.njit(**_VECTOR)
 def _add(scale, column, curvature, pull):
+    short = np.float32(scale)
     for m in range(pull.shape[0]):
-        pull[m] += scale * column[m] * curvature[m]
+        pull[m] += short * column[m] * curvature[m]
 
 
 @numba.njit(**_VECTOR)
 def _add_column(scale, column, eta):
     for m in range(eta.shape[0]):
         eta[m] += scale * column[m]
+
+
+@numba.njit(**_VECTOR)
+def _add_all(scale, curvature, pull):
+    short = np.float32(scale)
+    for m in range(pull.shape[0]):
+        pull[m] += short * curvature[m]
 
 
 @numba.njit(**_VECTOR)
@@ -128,8 +145,8 @@ def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_ste
         if j != node and current[j] != 0.0:
             _add_column(current[j], columns[j], eta)
     residual = np.empty(n_rows)
-    curvature = np.empty(n_rows)
-    pull = np.empty(n_rows)
+    curvature = np.empty(n_rows, np.float32)
+    pull = np.empty(n_rows, np.float32)
     change = np.empty(n_rows)
     trial = np.empty(n_rows)
     gradient = np.empty(n_variables)
@@ -164,12 +181,11 @@ def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_ste
                 largest = 0.0
                 step = -(gradient[node] + _sum(pull)) / diagonal[node]
                 direction[node] += step
-                for m in range(n_rows):
-                    pull[m] += step * curvature[m]
+                _add_all(step, curvature, pull)
                 largest = abs(step) * diagonal[node]
                 for k in range(size):
                     j = working[k]
-                    slope = gradient[j] + _dot(columns[j], pull)
+                    slope = gradient[j] + _short_dot(columns[j], pull)
                     step = _soft_step(current[j] + direction[j], slope, diagonal[j], penalty)
                     if step != 0.0:
                         direction[j] += step
@@ -225,8 +241,9 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
     n_variables, n_rows = columns.shape
     eta = np.empty((n_variables, n_rows))
     residual = np.empty((n_variables, n_rows))
-    curvature = np.empty((n_variables, n_rows))
-    pull = np.empty((n_variables, n_rows))
+    curvature = np.empty((n_variables, n_rows), np.float32)
+    pull = np.empty((n_variables, n_rows), np.float32)
+    change = np.empty((n_variables, n_rows))
     trial = np.empty((n_variables, n_rows))
     gradient = np.zeros((n_variables, n_variables))
     direction = np.zeros((n_variables, n_variables))
@@ -277,13 +294,12 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
                     continue
                 step = -(gradient[i, i] + _sum(pull[i])) / bias_curvature[i]
                 direction[i, i] += step
-                for m in range(n_rows):
-                    pull[i, m] += step * curvature[i, m]
+                _add_all(step, curvature[i], pull[i])
                 largest = max(largest, abs(step) * bias_curvature[i])
             for k in range(size):
                 i = first[k]
                 j = second[k]
-                slope = gradient[i, j] + _dot(columns[j], pull[i]) + _dot(columns[i], pull[j])
+                slope = gradient[i, j] + _short_dot(columns[j], pull[i]) + _short_dot(columns[i], pull[j])
                 step = _soft_step(coefficients[i, j] + direction[i, j], slope, diagonal[k], penalty)
                 if step != 0.0:
                     direction[i, j] += step
@@ -294,31 +310,31 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
                 break
         decrease = 0.0
         for i in range(n_variables):
-            pull[i] = direction[i, i]
+            change[i] = direction[i, i]
             decrease += gradient[i, i] * direction[i, i]
         for k in range(size):
             i = first[k]
             j = second[k]
             step = direction[i, j]
             if step != 0.0:
-                _add_column(step, columns[j], pull[i])
-                _add_column(step, columns[i], pull[j])
+                _add_column(step, columns[j], change[i])
+                _add_column(step, columns[i], change[j])
                 decrease += gradient[i, j] * step
                 decrease += penalty * (abs(coefficients[i, j] + step) - abs(coefficients[i, j]))
         length = 1.0
         moved = False
         for _ in range(LINE_HALVINGS):
-            change = 0.0
+            difference = 0.0
             for k in range(size):
                 value = coefficients[first[k], second[k]]
-                change += abs(value + length * direction[first[k], second[k]]) - abs(value)
-            change *= penalty
+                difference += abs(value + length * direction[first[k], second[k]]) - abs(value)
+            difference *= penalty
             for i in range(n_variables):
                 for m in range(n_rows):
-                    trial[i, m] = eta[i, m] + length * pull[i, m]
+                    trial[i, m] = eta[i, m] + length * change[i, m]
                 trial_losses[i] = _loss(trial[i], columns[i], weights)
-                change += trial_losses[i] - losses[i]
-            if change <= 1e-4 * length * decrease + 1e-14:
+                difference += trial_losses[i] - losses[i]
+            if difference <= 1e-4 * length * decrease + 1e-14:
                 moved = True
                 break
             length *= 0.5

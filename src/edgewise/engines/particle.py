@@ -1,0 +1,235 @@
+"""The particle engine, the workhorse: any number of variables, the true likelihood (docs/method.md, 7).
+
+Nothing needs tuning. Two tolerances are stated, and warm-up turns them into numbers:
+
+* ``noise``: variance that the log ratio of a decision may carry on average; sets the number of particles.
+* ``memory``: correlation that a particle may keep across a refresh; sets the Gibbs sweeps of a refresh.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from edgewise.engines.common import LineEngine
+
+PROPOSING_SHARE = 0.25
+FEWEST_PARTICLES = 384
+LANE_BLOCK = 64
+MEMORY_LIMIT = 400e6
+
+
+@dataclass(frozen=True)
+class ParticleSettings:
+    """Settings of the particle engine; nobody needs to touch them.
+
+    Attributes
+    ----------
+    noise : float
+        Tolerated variance of the log ratio of a decision.
+    memory : float
+        Tolerated correlation of a variable across a refresh of the particles.
+    particles : int
+        Number of particles; 0 chooses it from `noise`.
+    sweeps : int
+        Gibbs sweeps per refresh; 0 chooses it from `memory`.
+    warm_up : int
+        Iterations before the first kept draw.
+    thin : int
+        Iterations between kept draws.
+    swaps : int
+        Swaps tried per iteration; -1 is one for every four variables.
+    """
+
+    noise: float = 0.5
+    memory: float = 0.25
+    particles: int = 0
+    sweeps: int = 0
+    warm_up: int = 400
+    thin: int = 1
+    swaps: int = -1
+
+
+class ParticleEngine(LineEngine):
+    """One particle chain; see ``engines/protocol.py``."""
+
+    name: ClassVar[str] = "particle"
+    Settings: ClassVar[type] = ParticleSettings
+
+    def _warm_up_length(self) -> int:
+        return int(self.settings.warm_up)
+
+    def _rounded(self, n: float) -> int:
+        p = self.problem.features.n_variables
+        most = MEMORY_LIMIT / (8 * p)
+        n = max(min(n, most), FEWEST_PARTICLES if self.settings.particles == 0 else 8)
+        return int(math.ceil(n / LANE_BLOCK) * LANE_BLOCK) if n > LANE_BLOCK else int(n)
+
+    def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
+        rows = float(self._arrays["rows"][0])
+        self._arrays["seed"] = seed.generate_state(4, np.uint32)
+        self._arrays["sweeps"] = np.array([self.settings.sweeps or 1])
+        n = self._rounded(self.settings.particles or 1.5 * rows)
+        rng = np.random.default_rng(seed)
+        means = self._given.means
+        self._arrays["X"] = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
+        self._fit_swarm(n)
+        self._arrays["scan"] = np.zeros(self.problem.features.n_cliques)
+        self._screen()
+
+    def _fit_swarm(self, n: int) -> None:
+        """Give the swarm `n` particles, repeating or leaving out present ones."""
+        from edgewise.kernels.random import lane_streams
+
+        arrays = self._arrays
+        present = arrays["X"].shape[1]
+        if present != n or "w" not in arrays:
+            chosen = np.arange(n) % present
+            split = int(PROPOSING_SHARE * n)
+            if "split" in arrays and present != n:
+                # Proposing particles descend from proposing ones only: the groups never mix.
+                old = int(arrays["split"][0])
+                chosen[:split] = np.arange(split) % old
+                chosen[split:] = old + np.arange(n - split) % (present - old)
+            arrays["X"] = np.ascontiguousarray(arrays["X"][:, chosen])
+            arrays["split"] = np.array([split])
+            arrays["w"] = np.ones(n, np.float32)
+            arrays["F"] = np.zeros_like(arrays["X"])
+            entropy = [int(word) for word in arrays["seed"]] + [n]
+            arrays["lanes"] = lane_streams(np.random.SeedSequence(entropy), n)
+
+    def _derive(self) -> None:
+        from edgewise.kernels.particle_chain import Scan, Swarm, fresh_fields
+
+        arrays = self._arrays
+        n = arrays["X"].shape[1]
+        self._swarm = Swarm(
+            X=arrays["X"],
+            F=arrays["F"],
+            w=arrays["w"],
+            lanes=arrays["lanes"],
+            split=int(arrays["split"][0]),
+            sweeps=int(arrays["sweeps"][0]),
+            change_i=np.zeros(n, np.float32),
+            change_j=np.zeros(n, np.float32),
+            product=np.zeros(n, np.float32),
+            ancestors=np.zeros(n, np.int64),
+        )
+        if not arrays["F"].any():
+            fresh_fields(self._given, self._chain, self._swarm)
+        p = self.problem.features.n_variables
+        rate = arrays["scan"]
+        hot = np.flatnonzero(rate > 0)
+        swaps = self.settings.swaps if self.settings.swaps >= 0 else max(1, p // 4)
+        self._scan = Scan(
+            hot=hot,
+            probability=rate[hot],
+            is_hot=rate > 0,
+            cold_tries=min(4 * p, len(rate) - len(hot)),
+            swaps=swaps if self.problem.features.pairs_only else 0,
+        )
+
+    def _screen(self) -> None:
+        """First scan: the candidates whose variables are visibly correlated in the data."""
+        given = self._given
+        members = given.members
+        rows = max(given.N, 1.0)
+        rate = self._arrays["scan"]
+        if len(rate) <= 600:
+            rate[:] = 1.0
+        else:
+            i, j = members[:, 0], members[:, 1]
+            m = given.means
+            joint = (given.sums + 0.5 * m[i] * m[j]) / (rows + 0.5)
+            spread = m[i] * (1 - m[i]) * m[j] * (1 - m[j])
+            z = np.abs(joint - m[i] * m[j]) * np.sqrt(rows / spread)
+            if members.shape[1] > 2:
+                z[members[:, 2] >= 0] = 0.0
+            rate[z > max(2.5, np.partition(z, -min(len(z), 20 * len(m)))[-min(len(z), 20 * len(m))])] = 1.0
+        rate[self.problem.prior.status >= 2] = 0.0
+
+    def _adapt(self) -> None:
+        from edgewise.kernels.particle_chain import fresh_fields
+
+        arrays = self._arrays
+        if self.iteration >= 2 * self.adapt_every:
+            tries, inclusion = arrays["tallies"][:2]
+            share = (inclusion + 0.002) / (tries + 0.1)
+            interest = np.sqrt(np.clip(4 * share * (1 - share), 0, 1))
+            rate = np.clip(2.0 * interest, 0.05, 1.0)
+            rate[(interest < 0.2) & (len(rate) > 600)] = 0.0
+            rate[self.problem.prior.status >= 2] = 0.0
+            arrays["scan"][:] = rate
+        half = self.warm_up // 2
+        if self.iteration <= half:
+            arrays["tallies"] *= 0.3
+        if abs(self.iteration - half) < self.adapt_every and self.iteration <= half:
+            self._choose_budget()
+        if self.iteration == self.warm_up:
+            self._choose_sweeps()
+            self._end_warm_up()
+        else:
+            arrays["counters"][:] = 0.0
+        self._derive()
+        fresh_fields(self._given, self._chain, self._swarm)
+
+    def _choose_budget(self) -> None:
+        """Particles from the measured noise."""
+        counters = self._arrays["counters"]
+        if self.settings.particles == 0 and counters[4] > 0:
+            mean_noise = counters[3] / counters[4]
+            n = self._arrays["X"].shape[1] * mean_noise / self.settings.noise
+            self._fit_swarm(self._rounded(n))
+
+    def _choose_sweeps(self) -> None:
+        """Sweeps per refresh from the measured decay of correlation (of the slowest variable)."""
+        if self.settings.sweeps:
+            return
+        from edgewise.kernels.particle_chain import sweep
+
+        self._derive()
+        X = self._arrays["X"]
+        before = X.copy()
+        sweeps = 0
+        centred = before - before.mean(axis=1, keepdims=True)
+        variance = (centred**2).mean(axis=1)
+        floor = 2.0 / math.sqrt(X.shape[1])
+        while sweeps < 8:
+            sweep(self._given, self._chain, self._swarm, self._arrays["counters"])
+            sweeps += 1
+            kept = (centred * X).mean(axis=1)
+            visible = variance > 0.02
+            if not visible.any() or np.max(kept[visible] / variance[visible]) < self.settings.memory + floor:
+                break
+        self._arrays["sweeps"] = np.array([sweeps])
+
+    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
+        from edgewise.kernels.particle_chain import run_particles
+
+        return run_particles(
+            self._given,
+            self._chain,
+            self._swarm,
+            self._scan,
+            self._pair_index,
+            self._after_warm_up(),
+            iterations,
+            thin,
+            self._arrays["counters"],
+            recorder,
+        )
+
+    def counters(self) -> dict[str, float]:
+        """Running totals and rates since warm-up."""
+        counters = self._arrays["counters"]
+        return self._flip_counters() | {
+            "resamplings": float(counters[2]),
+            "noise": float(counters[3] / max(counters[4], 1.0)),
+            "site_updates": float(counters[5]),
+            "weight_ess": float(counters[6] / max(counters[7], 1.0)),
+            "particles": float(self._arrays["X"].shape[1]),
+            "sweeps_per_iteration": 2.0 * float(self._arrays["sweeps"][0]),
+        }

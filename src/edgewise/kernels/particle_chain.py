@@ -1,0 +1,426 @@
+"""The particle chain: moves along lines, decided by weighted particles (docs/method.md, 7).
+
+Every decision is one Metropolis step. Its proposal comes from the first group of particles and its log ratio
+from the second, whose noise has a known variance v; the step is made with ``log ratio - v / 2`` (Ceperley &
+Dewing 1999), which restores detailed balance exactly for Gaussian noise that is as large in both directions and
+independent of the proposal. The first holds because the reverse variance is computed from the same particles
+and noise is added to the quieter direction, the second because the groups never mix. A hopeless birth is
+turned down by the first group alone, with a probability that its death corrects for (delayed acceptance).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from edgewise.kernels.chain import (
+    activate,
+    base_odds,
+    bias_line,
+    clique_line,
+    deactivate,
+    draw_hyper,
+    is_pair,
+    pair_line,
+    record,
+    room_left,
+    set_clique,
+    shift_biases,
+    tally,
+)
+from edgewise.kernels.exact_chain import choose_swap, log_prior_change, oriented, swap_cells
+from edgewise.kernels.gibbs import compute_fields, gibbs_sweep, spread_change
+from edgewise.kernels.lines import (
+    acceptance,
+    draw_proposal,
+    line_mode,
+    line_value,
+    log_proposal,
+    metropolis,
+    move_cells,
+)
+from edgewise.kernels.particles import (
+    add_to_fields,
+    clique_states,
+    log_growth,
+    pair_cells,
+    pair_follow,
+    pair_growth,
+    plain_cells,
+    plain_follow,
+    plain_growth,
+    relative_ess,
+    resample,
+    single_follow,
+    single_growth,
+    single_mean,
+    spread_pair_change,
+    triple_cells,
+    triple_growth,
+)
+from edgewise.kernels.random import below, normal, uniform
+
+Swarm = namedtuple("Swarm", "X F w lanes split sweeps change_i change_j product ancestors")
+Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
+
+RESAMPLE_BELOW = 0.5
+HOPELESS_MARGIN = 2.5
+FRESH_FIELDS_EVERY = 32
+
+SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, NOISE_SUM, NOISE_COUNT, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(8)
+
+
+@njit(nogil=True, cache=True)
+def penalised(log_ratio, noise, stream):
+    """The log ratio with the noise of both directions made equal and its penalty taken off."""
+    variance = noise[0]
+    if noise[1] > variance:
+        variance = noise[1]
+        log_ratio += math.sqrt(variance - noise[0]) * normal(stream)
+    return log_ratio - 0.5 * variance
+
+
+@njit(nogil=True, cache=True)
+def exponentials(change, values, factors):
+    """exp(change * values), the growth of every cell."""
+    for c in range(values.shape[0]):
+        factors[c] = math.exp(change * values[c])
+
+
+@njit(nogil=True, cache=True)
+def follow_pair(a, change, values, given, chain, swarm):
+    """Bring the particles to the new parameters after pair `a` moves by `change` (biases included)."""
+    i = given.members[a, 0]
+    j = given.members[a, 1]
+    factors = np.empty(4)
+    exponentials(change, values, factors)
+    pair_follow(
+        swarm.X[i],
+        swarm.X[j],
+        swarm.F[i],
+        swarm.F[j],
+        swarm.w,
+        chain.theta[a],
+        change,
+        factors,
+        -change * given.means[j],
+        -change * given.means[i],
+        swarm.lanes,
+        swarm.change_i,
+        swarm.change_j,
+    )
+    graph = (chain.theta, given.members, chain.start, chain.degree, chain.adjacent)
+    spread_pair_change(i, a, swarm.change_i, swarm.F, *graph)
+    spread_pair_change(j, a, swarm.change_j, swarm.F, *graph)
+    shift_biases(a, change, given, chain)
+
+
+@njit(nogil=True, cache=True)
+def follow_plain(a, change, values, state, given, chain, swarm):
+    """As :func:`follow_pair` in a model with larger cliques: weights and fields follow, states stay."""
+    factors = np.empty(4)
+    exponentials(change, values, factors)
+    plain_follow(state, swarm.w, factors)
+    add_to_fields(a, change, swarm.X, swarm.F, given.members, swarm.product)
+    if is_pair(a, given):
+        shift_biases(a, change, given, chain)
+        i = given.members[a, 0]
+        j = given.members[a, 1]
+        swarm.F[i] -= np.float32(change * given.means[j])
+        swarm.F[j] -= np.float32(change * given.means[i])
+
+
+@njit(nogil=True, cache=True)
+def visit_clique(a, flip, given, chain, swarm, counters):
+    """Decide the indicator of clique `a` (`flip`) or redraw its parameter; returns whether it moved."""
+    blocked = given.members.shape[1] == 2
+    n = swarm.w.shape[0]
+    active = chain.place[a] >= 0
+    value = chain.theta[a]
+    present = np.zeros(4)
+    values = np.empty(4)
+    base = np.empty(4)
+    i = given.members[a, 0]
+    j = given.members[a, 1]
+    if blocked:
+        pair_cells(
+            swarm.X[i], swarm.X[j], swarm.F[i], swarm.F[j], swarm.w, value, 0, swarm.split, present
+        )
+    else:
+        clique_states(a, swarm.X, given.members, swarm.change_i)
+        plain_cells(swarm.change_i, swarm.w, 0, swarm.split, present)
+    if is_pair(a, given):
+        S, precision, tilt = pair_line(a, value, given, chain, values)
+    else:
+        S, precision, tilt = clique_line(a, given, chain, values)
+    move_cells(present, values, -value, base)
+    mode, sd = line_mode(base, values, S, given.N, precision, tilt)
+
+    target = 0.0 if flip and active else draw_proposal(chain.stream, mode, sd)
+    log_ratio = 0.0
+    if flip:
+        point = value if active else target
+        odds = base_odds(a, active, given, chain) - log_proposal(point, mode, sd)
+        expected = odds + line_value(point, base, values, S, given.N, precision, tilt)
+        log_pass = min(0.0, expected + HOPELESS_MARGIN)
+        if active:
+            log_ratio = log_pass - odds
+        else:
+            if not metropolis(chain.stream, log_pass):
+                tally(a, False, False, 0.0, chain)
+                return False
+            log_ratio = odds - log_pass
+    else:
+        log_ratio = log_proposal(value, mode, sd) - log_proposal(target, mode, sd)
+
+    change = target - value
+    factors = np.empty(4)
+    sums = np.empty(5)
+    noise = np.empty(2)
+    exponentials(change, values, factors)
+    if blocked:
+        pair_growth(
+            swarm.X[i], swarm.X[j], swarm.F[i], swarm.F[j], swarm.w, value, factors, swarm.split, n, sums
+        )
+    else:
+        plain_growth(swarm.change_i, swarm.w, factors, swarm.split, n, sums)
+    log_ratio += (
+        change * (S + tilt)
+        - log_growth(sums, given.N, noise)
+        - 0.5 * precision * (target * target - value * value)
+    )
+    log_ratio = penalised(log_ratio, noise, chain.stream)
+    accepted = metropolis(chain.stream, log_ratio)
+    counters[NOISE_SUM] += max(noise[0], noise[1])
+    counters[NOISE_COUNT] += 1.0
+    if flip:
+        tally(a, active, accepted, acceptance(log_ratio), chain)
+    if accepted:
+        if blocked:
+            follow_pair(a, change, values, given, chain, swarm)
+        else:
+            follow_plain(a, change, values, swarm.change_i, given, chain, swarm)
+        set_clique(a, active, not (flip and active), target, given, chain)
+    return accepted
+
+
+@njit(nogil=True, cache=True)
+def visit_bias(i, given, chain, swarm, counters):
+    """Redraw bias `i`; returns whether it moved."""
+    cells = np.empty(2)
+    values = np.empty(2)
+    cells[1] = single_mean(swarm.F[i], swarm.w, 0, swarm.split)
+    cells[0] = 1.0 - cells[1]
+    S, precision, tilt = bias_line(i, given, chain, values)
+    mode, sd = line_mode(cells, values, S, given.N, precision, tilt)
+    t = draw_proposal(chain.stream, mode, sd)
+    outside = math.exp(t * values[0])
+    inside = math.exp(t * values[1])
+    sums = np.empty(5)
+    noise = np.empty(2)
+    single_growth(swarm.F[i], swarm.w, outside, inside, swarm.split, swarm.w.shape[0], sums)
+    log_ratio = (
+        t * (S + tilt)
+        - log_growth(sums, given.N, noise)
+        - 0.5 * precision * t * t
+        + log_proposal(0.0, mode, sd)
+        - log_proposal(t, mode, sd)
+    )
+    if not metropolis(chain.stream, penalised(log_ratio, noise, chain.stream)):
+        return False
+    chain.bias[i] += t
+    single_follow(
+        swarm.X[i], swarm.F[i], swarm.w, t, outside, inside, swarm.lanes, swarm.change_i
+    )
+    spread_change(
+        i,
+        swarm.change_i,
+        swarm.X,
+        swarm.F,
+        chain.theta,
+        given.members,
+        chain.start,
+        chain.degree,
+        chain.adjacent,
+        swarm.product,
+    )
+    return True
+
+
+@njit(nogil=True, cache=True)
+def visit_swap(given, chain, swarm, pair_index, counters):
+    """Try to replace one active pair by a competing one; returns whether it happened."""
+    leaving, arriving, i, j, k, log_choice = choose_swap(given, chain, pair_index)
+    if leaving < 0:
+        return False
+    counters[SWAP_TRIES] += 1.0
+    value = chain.theta[leaving]
+    between = pair_index[min(j, k), max(j, k)]
+    theta_jk = chain.theta[between] if between >= 0 else 0.0
+    present = np.empty(8)
+    base = np.empty(8)
+    triple_cells(i, j, k, swarm.X, swarm.F, swarm.w, value, theta_jk, 0, swarm.split, present)
+    values_out = np.empty(4)
+    values_in = np.empty(4)
+    S_out, precision_out, tilt_out = pair_line(leaving, value, given, chain, values_out)
+    shift_biases(leaving, -value, given, chain)
+    S_in, precision_in, tilt_in = pair_line(arriving, 0.0, given, chain, values_in)
+    shift_biases(leaving, value, given, chain)
+    ordered_out = values_out.copy()
+    ordered_in = values_in.copy()
+    oriented(values_out, i, j)
+    oriented(values_in, i, k)
+    direction = np.empty(8)
+    for c in range(8):
+        direction[c] = values_out[(c & 1) + 2 * ((c >> 1) & 1)]
+    move_cells(present, direction, -value, base)
+    cells_out = np.empty(4)
+    cells_in = np.empty(4)
+    swap_cells(base, cells_out, cells_in)
+    mode_out, sd_out = line_mode(cells_out, values_out, S_out, given.N, precision_out, tilt_out)
+    mode_in, sd_in = line_mode(cells_in, values_in, S_in, given.N, precision_in, tilt_in)
+    t = draw_proposal(chain.stream, mode_in, sd_in)
+    log_ratio = (
+        log_choice
+        + log_prior_change(leaving, arriving, given, chain)
+        + log_proposal(value, mode_out, sd_out)
+        - log_proposal(t, mode_in, sd_in)
+        + t * (S_in + tilt_in)
+        - 0.5 * precision_in * t * t
+        - value * (S_out + tilt_out)
+        + 0.5 * precision_out * value * value
+    )
+    factors = np.empty(8)
+    for c in range(8):
+        x_i = c & 1
+        factors[c] = math.exp(
+            t * values_in[x_i + 2 * ((c >> 2) & 1)] - value * values_out[x_i + 2 * ((c >> 1) & 1)]
+        )
+    sums = np.empty(5)
+    noise = np.empty(2)
+    triple_growth(
+        i, j, k, swarm.X, swarm.F, swarm.w, value, theta_jk, factors, swarm.split, swarm.w.shape[0], sums
+    )
+    log_ratio -= log_growth(sums, given.N, noise)
+    if not metropolis(chain.stream, penalised(log_ratio, noise, chain.stream)):
+        return False
+    counters[SWAP_ACCEPTS] += 1.0
+    follow_pair(leaving, -value, ordered_out, given, chain, swarm)
+    deactivate(leaving, given, chain)
+    follow_pair(arriving, t, ordered_in, given, chain, swarm)
+    activate(arriving, t, given, chain)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def sweep(given, chain, swarm, counters):
+    """One Gibbs sweep of all particles."""
+    gibbs_sweep(
+        swarm.X,
+        swarm.F,
+        swarm.lanes,
+        chain.theta,
+        given.members,
+        chain.start,
+        chain.degree,
+        chain.adjacent,
+        swarm.change_i,
+        swarm.product,
+    )
+    counters[SITE_UPDATES] += swarm.X.shape[0] * swarm.X.shape[1]
+
+
+@njit(nogil=True, cache=True)
+def resample_if_needed(chain, swarm, counters):
+    """Resample the groups whose weights have become too uneven; returns whether one was."""
+    n = swarm.w.shape[0]
+    done = False
+    for group in range(2):
+        begin = 0 if group == 0 else swarm.split
+        end = swarm.split if group == 0 else n
+        share = relative_ess(swarm.w, begin, end)
+        counters[ESS_SUM] += share
+        counters[ESS_COUNT] += 1.0
+        if not share >= RESAMPLE_BELOW:
+            resample(swarm.X, swarm.F, swarm.w, begin, end, chain.stream, swarm.ancestors, swarm.product)
+            counters[RESAMPLINGS] += 1.0
+            done = True
+    return done
+
+
+@njit(nogil=True, cache=True)
+def refresh(given, chain, swarm, counters):
+    """New noise for the next decisions: as many sweeps as the particles need to forget."""
+    resample_if_needed(chain, swarm, counters)
+    for _ in range(swarm.sweeps):
+        sweep(given, chain, swarm, counters)
+
+
+@njit(nogil=True, cache=True)
+def after_move(given, chain, swarm, counters):
+    """Keep the weights healthy between refreshes."""
+    if resample_if_needed(chain, swarm, counters):
+        sweep(given, chain, swarm, counters)
+
+
+@njit(nogil=True, cache=True)
+def fresh_fields(given, chain, swarm):
+    """Fields from scratch, so that rounding cannot add up."""
+    compute_fields(
+        swarm.X,
+        chain.bias,
+        chain.theta,
+        given.members,
+        chain.start,
+        chain.degree,
+        chain.adjacent,
+        swarm.F,
+        swarm.product,
+    )
+
+
+@njit(nogil=True, cache=True)
+def run_particles(
+    given, chain, swarm, scan, pair_index, iteration, iterations, thin, counters, recorder
+):
+    """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
+
+    `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing.
+    """
+    n_cliques = given.members.shape[0]
+    for step in range(iterations):
+        if thin > 0 and not room_left(chain, recorder):
+            return step
+        if (iteration + step) % FRESH_FIELDS_EVERY == 0:
+            fresh_fields(given, chain, swarm)
+        for _ in range(scan.swaps):
+            if visit_swap(given, chain, swarm, pair_index, counters):
+                after_move(given, chain, swarm, counters)
+        for position in range(scan.hot.shape[0]):
+            if uniform(chain.stream) < scan.probability[position] and visit_clique(
+                scan.hot[position], True, given, chain, swarm, counters
+            ):
+                after_move(given, chain, swarm, counters)
+        for _ in range(scan.cold_tries):
+            a = below(chain.stream, n_cliques)
+            if (
+                not scan.is_hot[a]
+                and given.status[a] < 2
+                and visit_clique(a, True, given, chain, swarm, counters)
+            ):
+                after_move(given, chain, swarm, counters)
+        refresh(given, chain, swarm, counters)
+        for position in range(chain.counts[0]):
+            if visit_clique(chain.listed[position], False, given, chain, swarm, counters):
+                after_move(given, chain, swarm, counters)
+        for i in range(chain.bias.shape[0]):
+            if visit_bias(i, given, chain, swarm, counters):
+                after_move(given, chain, swarm, counters)
+        refresh(given, chain, swarm, counters)
+        draw_hyper(given, chain)
+        if thin > 0 and (iteration + step + 1) % thin == 0:
+            record(chain, recorder)
+    return iterations

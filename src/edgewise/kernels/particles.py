@@ -1,0 +1,442 @@
+"""Weighted particles: what they say about a line, and how they follow a move along it (docs/method.md, 7).
+
+Every particle s carries a weight ``w[s]``; weighted means over the particles estimate means of the model. The
+particles fall into two groups that never mix, ``[0, split)`` and ``[split, n)``: the first proposes, the second
+decides, so that the noise of a decision is independent of what is proposed.
+
+Means are Rao-Blackwellised: the states of the variables that a line touches are replaced by their conditional
+distribution given the particle's other variables, which the fields F give in closed form. A move by t changes
+the weights by ``h_s = E[exp(t d) | rest]`` instead of exp(t d), and the touched variables are redrawn from
+their new conditional. ``pair`` kernels need a model of pairs only; ``plain`` ones take any cliques and use the
+states as they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from edgewise.kernels.gibbs import add_scaled
+from edgewise.kernels.random import fast_exp, lane_uniform, uniform
+
+FAST = {"reassoc", "contract", "nsz"}
+CHUNK = 2048
+FIELD_LIMIT = np.float32(28.0)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def limited(x):
+    """Hold a field within a range whose exponentials multiply safely."""
+    x = x if x < FIELD_LIMIT else FIELD_LIMIT
+    return x if x > -FIELD_LIMIT else -FIELD_LIMIT
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
+    """Weighted probabilities of (x_i, x_j) = 00, 10, 01, 11 over one group."""
+    coupling = np.float32(theta)
+    factor = np.float32(math.exp(min(max(theta, -28.0), 28.0)))
+    one = np.float32(1.0)
+    total10 = 0.0
+    total01 = 0.0
+    total11 = 0.0
+    total = 0.0
+    for low in range(begin, end, CHUNK):
+        c10 = np.float32(0.0)
+        c01 = np.float32(0.0)
+        c11 = np.float32(0.0)
+        c = np.float32(0.0)
+        for s in range(low, min(low + CHUNK, end)):
+            ea = fast_exp(limited(fi[s] - coupling * xj[s]))
+            eb = fast_exp(limited(fj[s] - coupling * xi[s]))
+            eab = ea * eb * factor
+            r = w[s] / (one + ea + eb + eab)
+            c10 += ea * r
+            c01 += eb * r
+            c11 += eab * r
+            c += w[s]
+        total10 += c10
+        total01 += c01
+        total11 += c11
+        total += c
+    cells[1] = total10 / total
+    cells[2] = total01 / total
+    cells[3] = total11 / total
+    cells[0] = max(0.0, 1.0 - cells[1] - cells[2] - cells[3])
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
+    """Sums over one group of w, w^2, w h, w h^2 and w / h, with h the particle's growth under `factors`."""
+    coupling = np.float32(theta)
+    factor = np.float32(math.exp(min(max(theta, -28.0), 28.0)))
+    one = np.float32(1.0)
+    g0 = np.float32(factors[0])
+    g1 = np.float32(factors[1])
+    g2 = np.float32(factors[2])
+    g3 = np.float32(factors[3]) * factor
+    sums[:] = 0.0
+    for low in range(begin, end, CHUNK):
+        a0 = np.float32(0.0)
+        a1 = np.float32(0.0)
+        a2 = np.float32(0.0)
+        a3 = np.float32(0.0)
+        a4 = np.float32(0.0)
+        for s in range(low, min(low + CHUNK, end)):
+            ea = fast_exp(limited(fi[s] - coupling * xj[s]))
+            eb = fast_exp(limited(fj[s] - coupling * xi[s]))
+            eab = ea * eb
+            before = one + ea + eb + eab * factor
+            after = g0 + g1 * ea + g2 * eb + g3 * eab
+            h = after / before
+            wh = w[s] * h
+            a0 += w[s]
+            a1 += w[s] * w[s]
+            a2 += wh
+            a3 += wh * h
+            a4 += w[s] * (before / after)
+        sums[0] += a0
+        sums[1] += a1
+        sums[2] += a2
+        sums[3] += a3
+        sums[4] += a4
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lanes, change_i, change_j):
+    """Weights, states and own fields of a pair after a move: coupling by `change`, biases by the shifts."""
+    coupling = np.float32(theta)
+    moved = np.float32(theta + change)
+    factor = np.float32(math.exp(min(max(theta, -28.0), 28.0)))
+    one = np.float32(1.0)
+    zero = np.float32(0.0)
+    g0 = np.float32(factors[0])
+    g1 = np.float32(factors[1])
+    g2 = np.float32(factors[2])
+    g3 = np.float32(factors[3]) * factor
+    bi = np.float32(shift_i)
+    bj = np.float32(shift_j)
+    for s in range(xi.shape[0]):
+        a = fi[s] - coupling * xj[s]
+        b = fj[s] - coupling * xi[s]
+        ea = fast_exp(limited(a))
+        eb = fast_exp(limited(b))
+        eab = ea * eb
+        k1 = g1 * ea
+        k3 = g3 * eab
+        after = g0 + k1 + g2 * eb + k3
+        w[s] *= after / (one + ea + eb + eab * factor)
+        u = lane_uniform(lanes, s) * after
+        new_i = one if u < k1 + k3 else zero
+        # Given x_i, the rest of the same uniform number decides x_j.
+        rest = u if new_i > zero else u - (k1 + k3)
+        new_j = one if rest < (k3 if new_i > zero else g2 * eb) else zero
+        change_i[s] = new_i - xi[s]
+        change_j[s] = new_j - xj[s]
+        xi[s] = new_i
+        xj[s] = new_j
+        fi[s] = a + bi + moved * new_j
+        fj[s] = b + bj + moved * new_i
+
+
+@njit(nogil=True, cache=True)
+def spread_pair_change(i, except_clique, change, F, theta, members, start, degree, adjacent):
+    """Fields of the other neighbours of `i` in a model of pairs, the pair just moved excepted."""
+    for position in range(start[i], start[i] + degree[i]):
+        a = adjacent[position]
+        if a != except_clique:
+            add_scaled(F[members[a, 0] + members[a, 1] - i], np.float32(theta[a]), change)
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def single_mean(f, w, begin, end):
+    """Weighted probability that a variable is one, over one group."""
+    one = np.float32(1.0)
+    total = 0.0
+    hits = 0.0
+    for low in range(begin, end, CHUNK):
+        c = np.float32(0.0)
+        m = np.float32(0.0)
+        for s in range(low, min(low + CHUNK, end)):
+            c += w[s]
+            m += w[s] / (one + fast_exp(-f[s]))
+        total += c
+        hits += m
+    return hits / total
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def single_growth(f, w, outside, inside, begin, end, sums):
+    """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one."""
+    one = np.float32(1.0)
+    g0 = np.float32(outside)
+    g1 = np.float32(inside)
+    sums[:] = 0.0
+    for low in range(begin, end, CHUNK):
+        a0 = np.float32(0.0)
+        a1 = np.float32(0.0)
+        a2 = np.float32(0.0)
+        a3 = np.float32(0.0)
+        a4 = np.float32(0.0)
+        for s in range(low, min(low + CHUNK, end)):
+            e = fast_exp(limited(f[s]))
+            before = one + e
+            after = g0 + g1 * e
+            h = after / before
+            wh = w[s] * h
+            a0 += w[s]
+            a1 += w[s] * w[s]
+            a2 += wh
+            a3 += wh * h
+            a4 += w[s] * (before / after)
+        sums[0] += a0
+        sums[1] += a1
+        sums[2] += a2
+        sums[3] += a3
+        sums[4] += a4
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def single_follow(x, f, w, shift, outside, inside, lanes, change):
+    """Weights, states and field of one variable after its bias moved by `shift`."""
+    one = np.float32(1.0)
+    zero = np.float32(0.0)
+    g0 = np.float32(outside)
+    g1 = np.float32(inside)
+    b = np.float32(shift)
+    for s in range(x.shape[0]):
+        e = fast_exp(limited(f[s]))
+        after = g0 + g1 * e
+        w[s] *= after / (one + e)
+        new = one if lane_uniform(lanes, s) * after < g1 * e else zero
+        change[s] = new - x[s]
+        x[s] = new
+        f[s] += b
+
+
+@njit(nogil=True, cache=True)
+def clique_states(a, X, members, state):
+    """State of a clique in every particle: x_i + 2 x_j for a pair, its feature for a larger clique."""
+    if members.shape[1] == 2 or members[a, 2] < 0:
+        for s in range(state.shape[0]):
+            state[s] = X[members[a, 0], s] + np.float32(2.0) * X[members[a, 1], s]
+        return
+    state[:] = np.float32(1.0)
+    for k in range(members.shape[1]):
+        if members[a, k] >= 0:
+            for s in range(state.shape[0]):
+                state[s] *= X[members[a, k], s]
+
+
+@njit(nogil=True, cache=True)
+def plain_cells(state, w, begin, end, cells):
+    """Weighted probabilities of the states of a clique."""
+    cells[:] = 0.0
+    total = 0.0
+    for s in range(begin, end):
+        cells[int(state[s])] += w[s]
+        total += w[s]
+    for c in range(cells.shape[0]):
+        cells[c] /= total
+
+
+@njit(nogil=True, cache=True)
+def plain_growth(state, w, factors, begin, end, sums):
+    """As :func:`pair_growth` with the states as they are."""
+    sums[:] = 0.0
+    for s in range(begin, end):
+        h = factors[int(state[s])]
+        weight = float(w[s])
+        sums[0] += weight
+        sums[1] += weight * weight
+        sums[2] += weight * h
+        sums[3] += weight * h * h
+        sums[4] += weight / h
+
+
+@njit(nogil=True, cache=True)
+def plain_follow(state, w, factors):
+    """Weights after a move, the states being kept."""
+    for s in range(w.shape[0]):
+        w[s] *= np.float32(factors[int(state[s])])
+
+
+@njit(nogil=True, cache=True)
+def add_to_fields(a, change, X, F, members, product):
+    """Fields after the parameter of clique `a` changed."""
+    amount = np.float32(change)
+    for k in range(members.shape[1]):
+        i = members[a, k]
+        if i < 0:
+            continue
+        product[:] = np.float32(1.0)
+        for l in range(members.shape[1]):
+            j = members[a, l]
+            if j >= 0 and j != i:
+                for s in range(product.shape[0]):
+                    product[s] *= X[j, s]
+        add_scaled(F[i], amount, product)
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def relative_ess(w, begin, end):
+    """Effective share of the particles of one group, (sum w)^2 / (n sum w^2)."""
+    first = 0.0
+    second = 0.0
+    for s in range(begin, end):
+        first += w[s]
+        second += w[s] * w[s]
+    return first * first / (second * (end - begin))
+
+
+@njit(nogil=True, cache=True)
+def resample(X, F, w, begin, end, stream, ancestors, row):
+    """Systematic resampling within one group; all weights become one."""
+    total = 0.0
+    for s in range(begin, end):
+        total += w[s]
+    count = end - begin
+    target = uniform(stream)
+    running = 0.0
+    child = begin
+    for s in range(begin, end):
+        running += w[s] / total * count
+        while child < end and target < running:
+            ancestors[child] = s
+            child += 1
+            target += 1.0
+    while child < end:
+        ancestors[child] = end - 1
+        child += 1
+    for i in range(X.shape[0]):
+        for s in range(begin, end):
+            row[s] = X[i, ancestors[s]]
+        for s in range(begin, end):
+            X[i, s] = row[s]
+        for s in range(begin, end):
+            row[s] = F[i, ancestors[s]]
+        for s in range(begin, end):
+            F[i, s] = row[s]
+    for s in range(begin, end):
+        w[s] = np.float32(1.0)
+
+
+@njit(nogil=True, cache=True)
+def log_growth(sums, N, noise):
+    """N log of the weighted mean growth, and the variances of its noise forwards and in reverse.
+
+    ``sums`` are those of :func:`pair_growth`. The reverse variance follows from the same particles because
+    E'[g] = E[h g] / E[h] for any function g of the other variables, E' being the mean after the move.
+    """
+    weight, square, first, second, inverse = sums[0], sums[1], sums[2], sums[3], sums[4]
+    effective = weight * weight / square
+    forward = max(0.0, weight * second / (first * first) - 1.0) / effective
+    reverse = max(0.0, inverse * first / (weight * weight) - 1.0) / effective
+    noise[0] = N * N * forward
+    noise[1] = N * N * reverse
+    return N * (math.log(first / weight) + 0.5 * forward)
+
+
+
+@njit(nogil=True, cache=True, inline="always")
+def triple_weights(i, j, k, X, F, s, ij, jk):
+    """Exponentials of the three fields of (i, j, k) without the couplings among them; (i, k) is absent."""
+    limit = np.float32(18.0)
+    a = F[i, s] - ij * X[j, s]
+    b = F[j, s] - ij * X[i, s] - jk * X[k, s]
+    c = F[k, s] - jk * X[j, s]
+    a = a if a < limit else limit
+    b = b if b < limit else limit
+    c = c if c < limit else limit
+    return fast_exp(a), fast_exp(b), fast_exp(c)
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
+    """Weighted probabilities of the eight states x_i + 2 x_j + 4 x_k over one group."""
+    ij = np.float32(theta_ij)
+    jk = np.float32(theta_jk)
+    pij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
+    pjk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
+    one = np.float32(1.0)
+    cells[:] = 0.0
+    total = 0.0
+    for low in range(begin, end, CHUNK):
+        c = np.float32(0.0)
+        c1 = np.float32(0.0)
+        c2 = np.float32(0.0)
+        c3 = np.float32(0.0)
+        c4 = np.float32(0.0)
+        c5 = np.float32(0.0)
+        c6 = np.float32(0.0)
+        c7 = np.float32(0.0)
+        for s in range(low, min(low + CHUNK, end)):
+            ei, ej, ek = triple_weights(i, j, k, X, F, s, ij, jk)
+            k3 = ei * ej * pij
+            k5 = ei * ek
+            k6 = ej * ek * pjk
+            k7 = k6 * ei * pij
+            r = w[s] / (one + ei + ej + ek + k3 + k5 + k6 + k7)
+            c += w[s]
+            c1 += ei * r
+            c2 += ej * r
+            c3 += k3 * r
+            c4 += ek * r
+            c5 += k5 * r
+            c6 += k6 * r
+            c7 += k7 * r
+        total += c
+        cells[1] += c1
+        cells[2] += c2
+        cells[3] += c3
+        cells[4] += c4
+        cells[5] += c5
+        cells[6] += c6
+        cells[7] += c7
+    rest = 1.0
+    for state in range(1, 8):
+        cells[state] /= total
+        rest -= cells[state]
+    cells[0] = max(0.0, rest)
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sums):
+    """As :func:`pair_growth` for the eight states of three variables."""
+    ij = np.float32(theta_ij)
+    jk = np.float32(theta_jk)
+    pij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
+    pjk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
+    one = np.float32(1.0)
+    g = factors.astype(np.float32)
+    sums[:] = 0.0
+    for low in range(begin, end, CHUNK):
+        a0 = np.float32(0.0)
+        a1 = np.float32(0.0)
+        a2 = np.float32(0.0)
+        a3 = np.float32(0.0)
+        a4 = np.float32(0.0)
+        for s in range(low, min(low + CHUNK, end)):
+            ei, ej, ek = triple_weights(i, j, k, X, F, s, ij, jk)
+            k3 = ei * ej * pij
+            k5 = ei * ek
+            k6 = ej * ek * pjk
+            k7 = k6 * ei * pij
+            before = one + ei + ej + ek + k3 + k5 + k6 + k7
+            after = (
+                g[0] + g[1] * ei + g[2] * ej + g[4] * ek + g[3] * k3 + g[5] * k5 + g[6] * k6 + g[7] * k7
+            )
+            h = after / before
+            wh = w[s] * h
+            a0 += w[s]
+            a1 += w[s] * w[s]
+            a2 += wh
+            a3 += wh * h
+            a4 += w[s] * (before / after)
+        sums[0] += a0
+        sums[1] += a1
+        sums[2] += a2
+        sums[3] += a3
+        sums[4] += a4
