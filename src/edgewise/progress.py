@@ -144,13 +144,14 @@ class Terminal(Display):
         """Redraw the table."""
         from rich.console import Group
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(box=None, pad_edge=False)
         for heading in HEADINGS:
             table.add_column(heading, justify="right")
         for row in rows(view):
             table.add_row(*row)
-        self.live.update(Group(describe(view), table), refresh=True)
+        self.live.update(Group(Text(describe(view)), table), refresh=True)
 
     def message(self, text: str) -> None:
         """Print above the table."""
