@@ -11,7 +11,6 @@ from edgewise.plots.style import (
     EVIDENCE,
     EVIDENCE_COLOURS,
     INK,
-    MARKERS,
     NEGATIVE,
     NEUTRAL,
     POSITIVE,
@@ -35,40 +34,48 @@ def edge_evidence(
 ) -> Axes:
     """Plot the Bayes factor for the presence of every edge against its coupling.
 
-    The bands are the evidence categories, with the number of edges in each; points drawn as triangles sit
-    at the bound that the number of draws allows. The `labels` strongest edges are named.
+    The bands are the evidence categories, with the number of edges in each. Triangles mark bounds: the
+    draws show at least (or at most) this much. The `labels` edges with most evidence are named; the axis is
+    compressed where the evidence is overwhelming.
     """
     posterior = as_posterior(source)
     factor = np.asarray(posterior.log10_bayes_factor, float)
     strength = conditional_means(posterior)
     kinds = categories(posterior, thresholds)
     usable = kinds != SET_BY_PRIOR
+    bound = np.asarray(posterior.bayes_factor_bound, str)
     ax = new_axes(ax, 7.2, 5.0)
     up = max(1.6, float(factor[usable].max(initial=0.0)) * 1.12)
     bottom = min(-1.6, float(factor[usable].min(initial=0.0)) * 1.12)
     # Room above the points for their names, which stack up where many edges share one bound.
-    top = up + 0.3 * (up - bottom) * min(1.0, labels / 8)
+    top = compressed(compressed(up) + 0.3 * (compressed(up) - compressed(bottom)) * min(1.0, labels / 8), -1)
     some, strong = np.log10(thresholds)
-    bands = dict(
-        zip(EVIDENCE, ((strong, top), (some, strong), (-some, some), (-strong, -some), (bottom, -strong)))
-    )
-    for word, (low, high) in bands.items():
+    limits = ((strong, top), (some, strong), (-some, some), (-strong, -some), (bottom, -strong))
+    for word, (low, high) in zip(EVIDENCE, limits):
         ax.axhspan(low, high, color=EVIDENCE_COLOURS[word], alpha=0.10, linewidth=0)
-    for word, marker in zip(EVIDENCE, MARKERS):
         chosen = usable & (kinds == word)
         size = float(np.clip(4000 / max(int(chosen.sum()), 1), 5, 34))
-        ax.scatter(
-            strength[chosen],
-            factor[chosen],
-            s=size,
-            marker=marker,
-            c=EVIDENCE_COLOURS[word],
-            edgecolors="white",
-            linewidths=0.3,
-            alpha=0.85,
-            label=f"{word}: {int((kinds == word).sum()):,}",
-            rasterized=chosen.sum() > 5000,
-        )
+        for mark, marker in (("", "o"), (">", "^"), ("<", "v")):
+            some_of = chosen & (bound == mark)
+            ax.scatter(
+                strength[some_of],
+                factor[some_of],
+                s=size,
+                marker=marker,
+                c=EVIDENCE_COLOURS[word],
+                edgecolors="white",
+                linewidths=0.3,
+                alpha=0.85,
+                label=f"{word}: {int((kinds == word).sum()):,}" if mark == "" else None,
+                rasterized=some_of.sum() > 5000,
+            )
+    for mark, marker, words in ((">", "^", "at least this much"), ("<", "v", "at most this much")):
+        if (usable & (bound == mark)).any():
+            ax.scatter([], [], s=26, marker=marker, c="white", edgecolors=INK, linewidths=0.8, label=words)
+    if up - bottom > 6:
+        ax.set_yscale("function", functions=(compressed, lambda values: compressed(values, -1)))
+        ticks = [-300, -100, -50, -20, -10, -5, -3, -2, -1, 0, 1, 2, 3, 5, 10, 20, 50, 100, 300]
+        ax.set_yticks([tick for tick in ticks if bottom <= tick <= top])
     ax.axhline(0, color=NEUTRAL, linewidth=0.8)
     ax.axvline(0, color=NEUTRAL, linewidth=0.8, linestyle=":")
     ax.set_ylim(bottom, top)
@@ -84,6 +91,22 @@ def edge_evidence(
     ]
     _write_apart(ax, texts)
     return ax
+
+
+def compressed(values: Any, direction: int = 1) -> Any:
+    """Scale of the evidence axis: linear up to two either way, logarithmic beyond, and its inverse (-1).
+
+    >>> compressed(np.array([-1.0, 2.0, 2 * np.e])).tolist()
+    [-1.0, 2.0, 4.0]
+    >>> float(compressed(compressed(7.0), -1).round(6))
+    7.0
+    """
+    size = np.abs(values)
+    if direction == 1:
+        far = 2 + 2 * np.log(np.maximum(size, 2) / 2)
+    else:
+        far = 2 * np.exp((np.maximum(size, 2) - 2) / 2)
+    return np.sign(values) * np.where(size <= 2, size, far)
 
 
 def _write_apart(ax: Axes, texts: list[tuple[float, float, str]], font: float = 7) -> None:

@@ -66,7 +66,7 @@ def network(
         positions = find_positions(view, layout)
     ax = new_axes(ax, 7.0, 6.2)
     kinds = _sign_kinds(view, drawn)
-    _draw_edges(ax, view, drawn, positions, kinds)
+    _draw_edges(ax, view, drawn, positions, kinds, bulge=0.0 if grid is None else 0.1)
     degree = np.bincount(view.pairs[drawn].ravel(), minlength=view.n_variables)
     if grid is None:
         _draw_nodes(ax, view, positions, degree, groups, labels)
@@ -194,6 +194,7 @@ def _draw_edges(
     drawn: np.ndarray,
     positions: np.ndarray,
     kinds: list[tuple[str, np.ndarray, str, Any]],
+    bulge: float = 0.0,
 ) -> None:
     from matplotlib.collections import LineCollection
 
@@ -205,7 +206,7 @@ def _draw_edges(
         widths = 0.4 + (widest - 0.4) * np.abs(view.strength[chosen]) / strongest
         order = np.argsort(widths)
         lines = LineCollection(
-            list(positions[view.pairs[chosen[order]]]),
+            list(_bent(positions[view.pairs[chosen[order]]], bulge)),
             linewidths=widths[order],
             colors=shade,
             linestyles=[style],
@@ -214,6 +215,18 @@ def _draw_edges(
             capstyle="butt",
         )
         ax.add_collection(lines)
+
+
+def _bent(lines: np.ndarray, bulge: float) -> np.ndarray:
+    """Bend lines (k, 2, 2) longer than the step to a diagonal neighbour, so that none hides another."""
+    if not bulge:
+        return lines
+    along = lines[:, 1] - lines[:, 0]
+    length = np.sqrt((along**2).sum(1))
+    aside = np.stack([-along[:, 1], along[:, 0]], axis=1) * np.where(length > 1.5, bulge, 0.0)[:, None]
+    t = np.linspace(0, 1, 13)[None, :, None]
+    straight = lines[:, None, 0] + t * along[:, None]
+    return straight + 4 * t * (1 - t) * aside[:, None]
 
 
 def _draw_nodes(

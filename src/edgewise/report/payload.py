@@ -139,7 +139,7 @@ def _positions(posterior: Posterior, grid: tuple[int, int] | None) -> tuple[np.n
         return places * [side, -side] + offset, float(side)
     places = layout.stress(posterior.inclusion)
     low, high = places.min(0), places.max(0)
-    scale = np.array([WIDTH - 140, HEIGHT - 110]) / np.maximum(high - low, 1e-9)
+    scale = np.array([WIDTH - 210, HEIGHT - 110]) / np.maximum(high - low, 1e-9)
     # Fill the frame, but do not stretch the picture out of shape.
     scale = np.minimum(scale, 1.35 * scale.min())
     return (places - (low + high) / 2) * scale * [1, -1] + [WIDTH / 2, HEIGHT / 2 + 10], 0.0

@@ -17,7 +17,9 @@ function makeEvidence(page) {
   low -= margin;
   high += margin;
   const x = (value) => box.left + (value - low) / (high - low) * (box.right - box.left);
-  const y = (value) => box.bottom - (value - bottom) / (top - bottom) * (box.bottom - box.top);
+  // Linear up to two either way and logarithmic beyond, so that overwhelming evidence leaves room for doubt.
+  const squeeze = (value) => (Math.abs(value) <= 2 ? value : Math.sign(value) * (2 + 2 * Math.log(Math.abs(value) / 2)));
+  const y = (value) => box.bottom - (squeeze(value) - squeeze(bottom)) / (squeeze(top) - squeeze(bottom)) * (box.bottom - box.top);
   const some = Math.log10(page.thresholds[0]);
   const strong = Math.log10(page.thresholds[1]);
   const bands = [[strong, top], [some, strong], [-some, some], [-strong, -some], [bottom, -strong]];
@@ -33,8 +35,8 @@ function makeEvidence(page) {
     svg.append(shape("rect", { x: box.right + 14, y: labels[index] - 5, width: 10, height: 10, fill: COLOURS[index] }));
     svg.append(shape("text", { x: box.right + 30, y: labels[index] + 5, "font-size": 14 }, words));
   });
-  const rise = Math.max(1, niceStep((top - bottom) / 8));
-  for (let tick = Math.ceil(bottom / rise) * rise; tick <= top; tick += rise) {
+  for (const tick of [-300, -100, -50, -20, -10, -5, -3, -2, -1, 0, 1, 2, 3, 5, 10, 20, 50, 100, 300]) {
+    if (tick < bottom || tick > top) continue;
     svg.append(shape("line", { class: tick ? "grid" : "axis", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }));
     svg.append(shape("text", { x: box.left - 8, y: y(tick) + 5, "font-size": 13, "text-anchor": "end" }, number(tick, 0)));
   }
