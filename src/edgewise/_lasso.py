@@ -35,7 +35,7 @@ class Rows:
 
     Attributes
     ----------
-    columns : uint8 array (p, n)
+    columns : float32 array (p, n)
     weights : float64 array (n,)
     total : float
         Number of rows N (or sum of the weights given), which EBIC needs.
@@ -55,7 +55,7 @@ class Rows:
         sums = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
         kept = sums > 0
         total = float(sums.sum())
-        return cls(np.ascontiguousarray(values[first[kept]].T), sums[kept] / total, total)
+        return cls(np.ascontiguousarray(values[first[kept]].T, np.float32), sums[kept] / total, total)
 
     @property
     def n_variables(self) -> int:
@@ -65,7 +65,7 @@ class Rows:
     @cached_property
     def means(self) -> np.ndarray:
         """Weighted mean of every column."""
-        return self.columns @ self.weights
+        return self.columns.astype(np.float64) @ self.weights
 
     @cached_property
     def usable(self) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Scores of learned structure and parameters against a known truth: any method, one table.
 
-An *estimate* may be a posterior, a fitted estimator, a lasso path, a model, or a symmetric matrix of edge
-scores such as inclusion probabilities. :func:`read_estimate` turns each into the same few arrays over the
+An *estimate* may be a posterior, a fitted estimator, a lasso path, a model, a list of models of equal weight,
+or a symmetric matrix of edge scores such as inclusion probabilities. :func:`read_estimate` turns each into the same few arrays over the
 pairs of variables, in the order of ``numpy.triu_indices(p, 1)``; everything else works on those.
 """
 
@@ -105,6 +105,10 @@ def read_estimate(estimate: Any, threshold: float = 0.5) -> Estimate:
         coupling = _pairs(estimate.coupling())
         mean_density = float(estimate.density()[0])
         return Estimate(probability, probability >= threshold, probability, coupling, mean_density)
+    if isinstance(estimate, list | tuple) and estimate and all(isinstance(m, MRF) for m in estimate):
+        couplings = np.array([_pairs(model.coupling) for model in estimate])
+        share = (couplings != 0).mean(axis=0)
+        return Estimate(share, share >= threshold, share, couplings.mean(axis=0), _share(share))
     matrix = np.asarray(estimate, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise DataError(
