@@ -65,7 +65,11 @@ def main() -> None:
     names = [f"q{k}" for k in range(100)]
     print("100,000 x 100 cells, CPU seconds    pandas  edgewise   ratio")
     with tempfile.TemporaryDirectory() as directory:
-        for kind, labels in (("0 and 1", ("0", "1")), ("yes and no", ("no", "yes"))):
+        for kind, labels in (
+            ("0 and 1", ("0", "1")),
+            ("yes and no", ("no", "yes")),
+            ("long words", ("hardly ever", "most of the time")),
+        ):
             for fault in ("", "bad cell", "a blank"):
                 cells = np.where(bits == 1, labels[1], labels[0]).astype(object)
                 if fault:

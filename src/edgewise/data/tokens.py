@@ -16,8 +16,10 @@ from edgewise.data.levels import MANY, Factor, is_blank, level_key, plain_label
 
 BLOCK_BYTES = 1 << 19
 WORD = 8
+MOST_WORDS = 4
 NEWLINE, RETURN = 10, 13
-_NO_KEY = np.uint64(2**64 - 1)  # eight bytes 0xff: never UTF-8 text
+_NOTHING = np.uint64(2**64 - 1)  # eight bytes 0xff: never UTF-8 text
+_FIRST_BYTES = np.array([2 ** (8 * count) - 1 for count in range(WORD + 1)], np.uint64)
 
 
 class NotPlain(Exception):
@@ -55,10 +57,10 @@ class PlainBody:
         self.separator = ord(separator)
         self.variables = np.array(variables, np.int64)
         self.levels = [Levels() for _ in variables]
-        self.known: list[dict[int, int]] = [{} for _ in variables]
-        # The two words met first in every column and their codes, for comparing all columns at once.
-        self.words = np.full((2, len(variables)), _NO_KEY, np.uint64)
-        self.word_codes = np.full((2, len(variables)), -1, np.int8)
+        self.known: list[dict[bytes, int]] = [{} for _ in variables]
+        # The two cells met first in every column, as words, and their codes: for comparing all at once.
+        self.first_cells = np.full((2, MOST_WORDS, len(variables)), _NOTHING, np.uint64)
+        self.first_codes = np.full((2, len(variables)), -1, np.int8)
         self.pieces: list[np.ndarray] = []
         self.raw: dict[int, list[str]] = {column: [] for column in raw}
         self.n_rows = 0
@@ -91,75 +93,97 @@ class PlainBody:
             texts.extend(self._texts(block, starts[:, column], lengths[:, column]))
         if len(self.variables) < self.width:
             starts, lengths = starts[:, self.variables], lengths[:, self.variables]
-        self._encode(block, buffer, starts, lengths)
+        self._encode(block, starts, lengths)
         self.n_rows += len(table)
 
-    def _encode(self, block: bytes, buffer: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> None:
-        longest = lengths.max(axis=0)
-        long_columns = np.flatnonzero(longest > WORD)
-        if len(long_columns) > 2 + len(longest) // 20:
+    def _encode(self, block: bytes, starts: np.ndarray, lengths: np.ndarray) -> None:
+        codes = np.empty(starts.shape, np.int8)
+        n_words = -(-lengths.max(axis=0) // WORD)
+        long_columns = np.flatnonzero(n_words > MOST_WORDS)
+        if len(long_columns) > 2 + len(n_words) // 20:
             raise NotPlain
-        words = self._words(buffer, starts, lengths, int(min(longest.max(), WORD)))
-        largest = np.iinfo(words.dtype).max
-        # A known word too long for this block matches nothing: no cell is all 0xff.
-        first, second = (words == np.minimum(known, largest).astype(words.dtype) for known in self.words)
-        codes = np.where(first, self.word_codes[0], self.word_codes[1])
-        strange = ~(first | second)
-        strange[:, long_columns] = False
-        for position in np.flatnonzero(strange.any(axis=0)).tolist():
-            self._learn(block, position, words[:, position], starts[:, position], lengths[:, position], codes)
         for position in long_columns.tolist():
-            code = self.levels[position].code
-            texts = self._texts(block, starts[:, position], lengths[:, position])
-            translation = {text: code(unquote(text)) for text in dict.fromkeys(texts)}
-            codes[:, position] = [translation[text] for text in texts]
+            codes[:, position] = self._spell(position, block, starts[:, position], lengths[:, position])
+        # One column of long cells must not slow down all the others.
+        for least, most in ((0, 1), (2, MOST_WORDS)):
+            chosen = np.flatnonzero((least <= n_words) & (n_words <= most))
+            if len(chosen) == len(n_words):
+                self._compare(block, starts, lengths, chosen, codes)
+            elif len(chosen):
+                self._compare(block, starts[:, chosen], lengths[:, chosen], chosen, codes)
         self.pieces.append(np.ascontiguousarray(codes.T))
 
-    @staticmethod
-    def _words(buffer: np.ndarray, starts: np.ndarray, lengths: np.ndarray, longest: int) -> np.ndarray:
-        """The bytes of every cell as one integer; bytes beyond its end are zero."""
-        kind = next(
-            kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if longest <= np.dtype(kind).itemsize
-        )
-        padded = np.concatenate([buffer, np.zeros(WORD, np.uint8)])
-        words = np.zeros(starts.shape, kind)
-        for byte in range(longest):
-            letters = padded[starts + byte] if byte else padded[starts]
-            letters *= lengths > byte
-            words |= letters.astype(kind) << kind(8 * byte)
-        return words
-
-    def _learn(
-        self,
-        block: bytes,
-        position: int,
-        words: np.ndarray,
-        starts: np.ndarray,
-        lengths: np.ndarray,
-        codes: np.ndarray,
+    def _compare(
+        self, block: bytes, starts: np.ndarray, lengths: np.ndarray, columns: np.ndarray, codes: np.ndarray
     ) -> None:
-        """Codes of a column that has words other than its first two."""
+        """Codes of some columns, most of whose cells are one of the two met first."""
+        cells = _words(block, starts, lengths, int(lengths.max()))
+        known = self.first_cells[:, :, columns]
+        # A known cell longer than all of these would match by its first words alone.
+        fits = (known[:, len(cells) :] == 0).all(axis=1)
+        first, second = (
+            np.logical_and.reduce([word == expected for word, expected in zip(cells, each)]) & fit
+            for each, fit in zip(known, fits)
+        )
+        codes[:, columns] = np.where(first, self.first_codes[0, columns], self.first_codes[1, columns])
+        for place in np.flatnonzero(~(first | second).all(axis=0)).tolist():
+            position = int(columns[place])
+            codes[:, position] = self._learn(position, [word[:, place] for word in cells])
+
+    def _learn(self, position: int, words: list[np.ndarray]) -> np.ndarray | int:
+        """Codes of a column that has cells other than its first two."""
         known, levels = self.known[position], self.levels[position]
         if levels.exhausted:
-            codes[:, position] = MANY
-            return
-        values, first_rows, inverse = np.unique(words, return_index=True, return_inverse=True)
-        found = np.empty(len(values), np.int8)
-        for k in np.argsort(first_rows):
-            word = int(values[k])
-            if word not in known:
-                start = starts[first_rows[k]]
-                known[word] = levels.code(unquote(_decode(block[start : start + lengths[first_rows[k]]])))
+            return MANY
+        texts = np.ascontiguousarray(np.stack(words, axis=1)).view(f"S{WORD * len(words)}").ravel()
+        if len(words) == 1:
+            # Integers are sorted much faster than texts.
+            _, first_rows, inverse = np.unique(words[0], return_index=True, return_inverse=True)
+        else:
+            _, first_rows, inverse = np.unique(texts, return_index=True, return_inverse=True)
+        found = np.full(len(first_rows), MANY, np.int8)
+        for place in np.argsort(first_rows).tolist():
+            cell = bytes(texts[first_rows[place]])
+            if cell not in known:
+                known[cell] = levels.code(unquote(_decode(cell)))
+                if levels.exhausted:
+                    break
                 if len(known) <= 2:
-                    self.words[len(known) - 1, position] = word
-                    self.word_codes[len(known) - 1, position] = known[word]
-            found[k] = known[word]
-        codes[:, position] = found[inverse]
+                    spelled = np.frombuffer(cell.ljust(WORD * MOST_WORDS, b"\0"), "<u8")
+                    self.first_cells[len(known) - 1, :, position] = spelled
+                    self.first_codes[len(known) - 1, position] = known[cell]
+            found[place] = known[cell]
+        return found[inverse]
+
+    def _spell(self, position: int, block: bytes, starts: np.ndarray, lengths: np.ndarray) -> list[int] | int:
+        """Codes of a column with cells too long to be compared as words."""
+        levels = self.levels[position]
+        if levels.exhausted:
+            return MANY
+        texts = self._texts(block, starts, lengths)
+        translation = {text: levels.code(text) for text in dict.fromkeys(texts)}
+        return [translation[text] for text in texts]
 
     @staticmethod
     def _texts(block: bytes, starts: np.ndarray, lengths: np.ndarray) -> list[str]:
         stops = (starts + lengths).tolist()
         return [unquote(_decode(block[start:stop])) for start, stop in zip(starts.tolist(), stops)]
+
+
+def _words(block: bytes, starts: np.ndarray, lengths: np.ndarray, longest: int) -> list[np.ndarray]:
+    """The bytes of every cell as integers of eight bytes each; bytes beyond its end are zero."""
+    if longest <= 1:
+        letters = np.frombuffer(block, np.uint8).take(starts, mode="clip")
+        return [(letters * (lengths > 0)).astype("<u8")]
+    padded = block + bytes(WORD * MOST_WORDS)
+    windows: np.ndarray = np.ndarray((len(block) + WORD * (MOST_WORDS - 1),), "<u8", padded, strides=(1,))
+    words = []
+    for skipped in range(0, longest, WORD):
+        part = windows.take(starts + skipped if skipped else starts, mode="clip")
+        # Clipping a length to 0..8 picks the mask of the bytes that belong to the cell.
+        part &= _FIRST_BYTES.take(lengths - skipped if skipped else lengths, mode="clip")
+        words.append(part)
+    return words
 
 
 def unquote(text: str) -> str:
