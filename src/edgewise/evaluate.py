@@ -1,8 +1,9 @@
 """Scores of learned structure and parameters against a known truth: any method, one table.
 
 An *estimate* may be a posterior, a fitted estimator, a lasso path, a model, a list of models of equal weight,
-or a symmetric matrix of edge scores such as inclusion probabilities. :func:`read_estimate` turns each into the same few arrays over the
-pairs of variables, in the order of ``numpy.triu_indices(p, 1)``; everything else works on those.
+or a symmetric matrix of edge scores such as inclusion probabilities. :func:`read_estimate` turns each into
+the same few arrays over the pairs of variables, in the order of ``numpy.triu_indices(p, 1)``; everything else
+works on those.
 """
 
 from __future__ import annotations
