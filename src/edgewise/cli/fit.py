@@ -1,0 +1,328 @@
+"""``edgewise fit``: from a table to a posterior, a table of edges and a report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edgewise.cli import options, running
+from edgewise.cli.messages import as_list
+from edgewise.cli.options import OUTPUT, PRIOR, SAMPLING
+
+if TYPE_CHECKING:
+    from edgewise.priors import Prior
+
+
+def fit(
+    data: options.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Directory for the results.",
+            show_default="DATA's name with -edgewise",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    columns: options.Columns = None,
+    drop_columns: options.DropColumns = None,
+    group: options.Group = None,
+    missing: options.MissingCells = options.Missing.error,
+    constant: options.ConstantColumns = options.Constant.error,
+    weights: options.Weights = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="How to draw: auto, exact, particle or langevin.",
+            autocompletion=lambda: list(options.ENGINES),
+            rich_help_panel=SAMPLING,
+        ),
+    ] = "auto",
+    chains: Annotated[int, typer.Option(min=1, help="Independent chains.", rich_help_panel=SAMPLING)] = 4,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="The same seed gives the same draws.", show_default="random", rich_help_panel=SAMPLING
+        ),
+    ] = None,
+    max_time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Stop after this time: 90, 10m, 2h.",
+            show_default="none",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Draw at least so often per chain.", show_default="1000", rich_help_panel=SAMPLING
+        ),
+    ] = None,
+    max_draws: Annotated[
+        int | None,
+        typer.Option(
+            min=4, help="Draw at most so often per chain.", show_default="20000", rich_help_panel=SAMPLING
+        ),
+    ] = None,
+    target_ess: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Stop when the slowest uncertain edge has so many effective draws; 0: never.",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = 400,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Chains computed at once.", show_default="all cores", rich_help_panel=SAMPLING),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the engine, for instance particles=2000. May be repeated.",
+            rich_help_panel=SAMPLING,
+            show_default=False,
+        ),
+    ] = None,
+    features: Annotated[
+        int,
+        typer.Option(min=2, help="Largest cliques: 2 for pairs, 3 for triples too.", rich_help_panel=PRIOR),
+    ] = 2,
+    p0: Annotated[
+        float | None,
+        typer.Option(
+            help="Fixed prior probability of each edge.", show_default="learned", rich_help_panel=PRIOR
+        ),
+    ] = None,
+    beta: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="A B", help="Prior Beta(A, B) of p0.", show_default="5 5", rich_help_panel=PRIOR
+        ),
+    ] = None,
+    sigma0: Annotated[
+        float | None,
+        typer.Option(
+            help="Fixed standard deviation of couplings.", show_default="learned", rich_help_panel=PRIOR
+        ),
+    ] = None,
+    slab: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="SHAPE RATE",
+            help="Prior Gamma(SHAPE, RATE) of 1/sigma0^2.",
+            show_default="5 5",
+            rich_help_panel=PRIOR,
+        ),
+    ] = None,
+    bias_sd: Annotated[
+        float | None,
+        typer.Option(help="Standard deviation of the biases.", show_default="10", rich_help_panel=PRIOR),
+    ] = None,
+    forced: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="An edge that is always there. May be repeated.",
+            rich_help_panel=PRIOR,
+            show_default=False,
+        ),
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="An edge that is never there. May be repeated.",
+            rich_help_panel=PRIOR,
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on where a fit in the same directory stopped.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace the results of an earlier fit.", rich_help_panel=OUTPUT),
+    ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where to save the chains on the way.",
+            show_default="checkpoint in the output directory",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often to save the chains.", rich_help_panel=OUTPUT)
+    ] = "60s",
+    coding: Annotated[
+        options.Coding,
+        typer.Option(
+            help="Show couplings of 0/1 variables (theta), or of -1/+1 variables (J).", rich_help_panel=OUTPUT
+        ),
+    ] = options.Coding.binary,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROWSxCOLUMNS",
+            help="The variables are pixels of an image of this size.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Learn which variables depend on each other directly, from a table of binary data.
+
+    Writes posterior.nc, edges.csv and report.html into a directory and prints a summary. Ctrl-C stops in good
+    order: what was drawn is written, and --resume goes on later.
+
+    [bold]Examples[/bold]
+
+    edgewise fit votes.csv
+
+    edgewise fit votes.csv --group party --missing drop -o votes
+
+    edgewise fit survey.csv --drop-columns id,age --max-time 10m --seed 1
+
+    zcat big.csv.gz | edgewise fit - -o big --json > big.json
+
+    edgewise fit votes.csv --group party --missing drop -o votes --resume
+    """
+    directory = output if output is not None else default_directory(data)
+    prior = make_prior(p0, beta, sigma0, slab, bias_sd)
+    request = running.Request(
+        directory=directory,
+        engine=engine,
+        chains=chains,
+        seed=seed,
+        max_time=None if max_time is None else options.parse_duration(max_time),
+        draws=draws,
+        max_draws=max_draws,
+        target_ess=target_ess,
+        jobs=jobs,
+        features=None if features == 2 else features,
+        settings=parse_settings(set_),
+        checkpoint=checkpoint,
+        checkpoint_every=options.parse_duration(checkpoint_every),
+        resume=resume,
+        overwrite=overwrite,
+        coding=coding.value,
+        json=json,
+        grid=None if grid is None else options.parse_grid(grid),
+    )
+    running.check_directory(request)
+    from edgewise.data import read_data
+
+    wanted = options.parse_names(columns)
+    table = read_data(
+        data,
+        columns=wanted,
+        drop_columns=options.parse_names(drop_columns),
+        group=_number_or_name(group),
+        sample_weight=weights,
+        missing=missing.value,
+        constant=constant.value,
+    )
+    running.introduce(table, "standard input" if data == "-" else data, chosen=wanted is not None)
+    cliques = parse_cliques(forced, table.names), parse_cliques(forbidden, table.names)
+    request = replace(request, prior=replace(prior, forced=cliques[0], forbidden=cliques[1]))
+    posterior = running.run(table, request)
+    running.finish(posterior, request)
+
+
+def default_directory(data: str) -> Path:
+    """A directory named after the data, in the current one.
+
+    >>> str(default_directory("tables/votes.csv.gz")), str(default_directory("-"))
+    ('votes-edgewise', 'stdin-edgewise')
+    """
+    if data == "-":
+        return Path("stdin-edgewise")
+    name = re.sub(r"\.npz:", "-", Path(data).name)
+    stem = re.sub(r"(\.(csv|tsv|txt|gz|npz|npy|parquet))+$", "", name, flags=re.IGNORECASE)
+    return Path(f"{stem or 'data'}-edgewise")
+
+
+def make_prior(
+    p0: float | None,
+    beta: tuple[float, float] | None,
+    sigma0: float | None,
+    slab: tuple[float, float] | None,
+    bias_sd: float | None,
+) -> Prior:
+    """The prior of the options; what is not given is as in Chen & Welling (2012)."""
+    from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
+
+    for first, second, given in (("--p0", "--beta", (p0, beta)), ("--sigma0", "--slab", (sigma0, slab))):
+        if None not in given:
+            raise typer.BadParameter(
+                f"{first} fixes what {second} would let the data decide; give one of them"
+            )
+    parts: dict[str, Any] = {}
+    if p0 is not None or beta is not None:
+        parts["inclusion"] = FixedInclusion(p0) if p0 is not None else BetaInclusion(*(beta or ()))
+    if sigma0 is not None or slab is not None:
+        parts["slab"] = FixedSlab(sigma0) if sigma0 is not None else GammaSlab(*(slab or ()))
+    if bias_sd is not None:
+        parts["bias"] = NormalBias(bias_sd)
+    return Prior(**parts)
+
+
+def parse_settings(values: list[str] | None) -> dict[str, Any] | None:
+    """Settings of an engine from NAME=VALUE.
+
+    >>> parse_settings(["particles=2000", "thin=1", "share=0.5"])
+    {'particles': 2000, 'thin': 1, 'share': 0.5}
+    """
+    import ast
+
+    settings: dict[str, Any] = {}
+    for text in values or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"--set takes NAME=VALUE, for instance particles=2000; not {text!r}")
+        try:
+            settings[name.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            settings[name.strip()] = value.strip()
+    return settings or None
+
+
+def parse_cliques(values: list[str] | None, names: tuple[str, ...]) -> tuple[tuple[str | int, ...], ...]:
+    """Cliques from ``a,b`` or ``a -- b``, the way the tables write them.
+
+    >>> parse_cliques(["sleep,mood", "mood -- 2"], ("sleep", "mood", "energy"))
+    (('sleep', 'mood'), ('mood', 2))
+    """
+    cliques = []
+    for text in values or ():
+        parts: list[Any] = [part.strip() for part in text.split(" -- ")] if " -- " in text else []
+        parts = parts or options.parse_names([text]) or []
+        members = []
+        for part in parts:
+            word = str(part)
+            members.append(int(word) if word not in names and word.isdigit() else word)
+        cliques.append(tuple(members))
+    return tuple(cliques)
+
+
+def _number_or_name(column: str | None) -> str | int | None:
+    """A single column by its name, or by its number from 0."""
+    return column if column is None else (options.parse_names([as_list([column])]) or [column])[0]

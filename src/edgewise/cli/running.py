@@ -1,0 +1,218 @@
+"""Running a fit for the command line: its directory, what it says, the files it leaves, and how to go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from edgewise.cli.messages import WRONG, as_list, command_line, say, session, tell
+from edgewise.errors import DataError, FileError
+
+if TYPE_CHECKING:
+    from edgewise.data import BinaryData
+    from edgewise.posterior import Posterior
+    from edgewise.priors import Prior
+
+ORDINARY_WORDS = {
+    *(("n", "y"), ("no", "yes"), ("false", "true"), ("f", "t"), ("absent", "present"), ("-", "+")),
+    ("off", "on"),
+}
+MINIMUM, MAXIMUM = 1000, 20_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything but the data that makes a fit and its files."""
+
+    directory: Path
+    engine: str = "auto"
+    chains: int = 4
+    seed: int | None = None
+    max_time: float | None = None
+    draws: int | None = None
+    max_draws: int | None = None
+    target_ess: float = 400
+    jobs: int | None = None
+    prior: Prior | None = None
+    features: int | None = None
+    settings: dict[str, Any] | None = None
+    checkpoint: Path | None = None
+    checkpoint_every: float = 60
+    resume: bool = False
+    overwrite: bool = False
+    coding: str = "binary"
+    json: bool = False
+    grid: tuple[int, int] | None = None
+    title: str | None = None
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where the chains are saved on the way."""
+        return self.checkpoint or self.directory / "checkpoint"
+
+
+def check_directory(request: Request) -> None:
+    """Protect what is in the directory of the results."""
+    directory, checkpoint = request.directory, request.checkpoint_path
+    if directory.exists() and not directory.is_dir():
+        raise FileError(
+            f"{directory} is a file; -o takes a directory for posterior.nc, edges.csv and report.html."
+        )
+    finished = (directory / "posterior.nc").exists()
+    begun = checkpoint.is_dir() and any(checkpoint.glob("generation-*.npz"))
+    if request.resume and finished and not begun:
+        raise FileError(
+            f"{directory} holds a posterior but no checkpoint ({checkpoint}) to go on from; fit anew with "
+            "--overwrite, or into another directory with -o."
+        )
+    if request.resume and not begun:
+        tell(f"There is nothing in {directory} to go on from yet; this is a new fit.")
+    if (finished or begun) and not (request.resume or request.overwrite):
+        what = "the results of an earlier fit" if finished else "a fit that was stopped on the way"
+        raise FileError(
+            f"{directory} holds {what}. Go on with it with --resume, replace it with --overwrite, or choose "
+            "another directory with -o."
+        )
+
+
+def make_directory(request: Request) -> None:
+    """Make the directory of the results, and forget the earlier fit that is to be replaced."""
+    directory = request.directory
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"{directory} cannot be made: {error.strerror}; choose another directory with -o."
+        ) from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise FileError(f"{directory} cannot be written to; choose another directory with -o.")
+    if request.overwrite and not request.resume and request.checkpoint_path.is_dir():
+        forget_checkpoint(request.checkpoint_path)
+
+
+def forget_checkpoint(checkpoint: Path) -> None:
+    """Delete a checkpoint, and nothing that is not one."""
+    known = re.compile(r"lock|(generation|draws)-\d{8}\.npz(\.part)?")
+    if all(known.fullmatch(entry.name) for entry in checkpoint.iterdir()):
+        shutil.rmtree(checkpoint)
+
+
+def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
+    """Say what was read, what was done to it, and which text columns have become variables."""
+    tell(f"{origin}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
+    for note in data.notes:
+        # Identical columns have been warned of.
+        if not note.startswith("identical columns"):
+            tell(f"  {note}.")
+    if data.group_name is not None and data.group is not None:
+        sizes = {label: data.group.count(label) for label in sorted(set(data.group))}
+        listed = ", ".join(f"{label or '(blank)'} {count:,}" for label, count in list(sizes.items())[:10])
+        tell(f"  {data.group_name} labels the rows and is not a variable: {listed}.")
+    odd = [] if chosen else labels_among_variables(data)
+    for name, zero, one in odd[:5]:
+        say(
+            f"the text column {name!r} is used as a variable, {zero!r} as 0 and {one!r} as 1; "
+            f"if it only labels the rows, stop and use --group {shlex.quote(name)}, or leave it out with "
+            f"--drop-columns {shlex.quote(as_list([name]))}.",
+            "Note",
+        )
+    if len(odd) > 5:
+        say(f"the same holds for {len(odd) - 5:,} more text columns.", "Note")
+
+
+def labels_among_variables(data: BinaryData) -> list[tuple[str, str, str]]:
+    """Text columns that look like labels rather than answers: with words that few columns share."""
+    pairs = [tuple(str(label) for label in pair) for pair in data.levels]
+    words = set(data.text_columns)
+    most = max((pairs.count(pair) for pair in set(pairs)), default=0)
+    return [
+        (name, pair[0], pair[1])
+        for name, pair in zip(data.names, pairs)
+        if name in words
+        and (pair[0].casefold(), pair[1].casefold()) not in ORDINARY_WORDS
+        and (pairs.count(pair) < most or most == 1)
+    ]
+
+
+def run(data: BinaryData, request: Request) -> Posterior:
+    """Draw, and write everything that there is to write; after Ctrl-C too."""
+    from edgewise.estimators import SpikeSlabMRF
+    from edgewise.report import write_report
+    from edgewise.report.tables import write_edges_csv
+
+    make_directory(request)
+    session.resume = command_line(flags=("--resume", "--overwrite"), add=["--resume"])
+    maximum = request.max_draws or max(MAXIMUM, request.draws or 0)
+    minimum = request.draws or min(MINIMUM, maximum)
+    if minimum > maximum:
+        raise DataError(
+            f"--draws {minimum:,} is more than --max-draws {maximum:,}; lower one or raise the other."
+        )
+    model = SpikeSlabMRF(
+        request.engine,
+        chains=request.chains,
+        min_draws=minimum,
+        max_draws=maximum,
+        target_ess=request.target_ess or None,
+        max_time=request.max_time,
+        prior=request.prior,
+        features=request.features,
+        settings=request.settings,
+        n_jobs=request.jobs,
+        random_state=request.seed,
+        progress=not session.quiet,
+        checkpoint=request.checkpoint_path,
+        checkpoint_every=request.checkpoint_every,
+    ).fit(data)
+    posterior = model.posterior_
+    posterior.info["command"] = _reproducing(posterior)
+    tell("Writing the results ...")
+    posterior.save(request.directory / "posterior.nc")
+    write_edges_csv(posterior, request.directory / "edges.csv", coding=request.coding)
+    write_report(
+        posterior, request.directory / "report.html", data=data, grid=request.grid, title=request.title
+    )
+    return posterior
+
+
+def _reproducing(posterior: Posterior) -> str:
+    """The command that makes this posterior again: with the seed it was made with."""
+    seed = posterior.info.get("seed")
+    return command_line(
+        without=("--seed",),
+        flags=("--resume", "--overwrite", "--quiet", "-q", "--json"),
+        add=["--seed", str(seed)] if isinstance(seed, int) else [],
+    )
+
+
+def finish(posterior: Posterior, request: Request) -> None:
+    """Show the result, say where it is and how to go on."""
+    from edgewise.cli import shown
+    from edgewise.diagnostics import diagnose
+
+    found = diagnose(posterior, request.target_ess or 400)
+    directory = request.directory
+    files = {name: str(directory / name) for name in ("posterior.nc", "edges.csv", "report.html")}
+    if request.json:
+        result = shown.posterior_as_dict(posterior, found, request.coding)
+        shown.write_json({"files": files, "resume": session.resume, **result})
+    else:
+        shown.show_posterior(posterior, found, coding=request.coding, rest=f"see {files['edges.csv']}")
+    tell(f"\nWritten to {directory}: posterior.nc, edges.csv and report.html (open it in a browser).")
+    if posterior.info.get("interrupted"):
+        say("the files hold what was drawn so far.", "Stopped")
+        say(f"To go on where it stopped: {session.resume}")
+        raise typer.Exit(WRONG)
+    if found.light != "green":
+        more = []
+        if posterior.info.get("stop_reason") == "max_draws":
+            more = ["--max-draws", str(max(MAXIMUM, 4 * posterior.n_draws))]
+        command = command_line(without=more[:1], flags=("--resume", "--overwrite"), add=["--resume", *more])
+        tell(f"For more precision: {command}")
