@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgewise.cli import options, running
-from edgewise.cli.messages import as_list
+from edgewise.cli.messages import as_list, in_options
 from edgewise.cli.options import OUTPUT, PRIOR, SAMPLING
+from edgewise.errors import DataError
 
 if TYPE_CHECKING:
     from edgewise.priors import Prior
@@ -55,6 +56,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="TIME",
+            callback=options.checked(options.parse_duration),
             help="Stop after this time: 90, 10m, 2h.",
             show_default="none",
             rich_help_panel=SAMPLING,
@@ -167,7 +169,13 @@ def fit(
         ),
     ] = None,
     checkpoint_every: Annotated[
-        str, typer.Option(metavar="TIME", help="How often to save the chains.", rich_help_panel=OUTPUT)
+        str,
+        typer.Option(
+            metavar="TIME",
+            callback=options.checked(options.parse_duration),
+            help="How often to save the chains.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = "60s",
     coding: Annotated[
         options.Coding,
@@ -179,6 +187,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="ROWSxCOLUMNS",
+            callback=options.checked(options.parse_grid),
             help="The variables are pixels of an image of this size.",
             show_default=False,
             rich_help_panel=OUTPUT,
@@ -276,12 +285,15 @@ def make_prior(
                 f"{first} fixes what {second} would let the data decide; give one of them"
             )
     parts: dict[str, Any] = {}
-    if p0 is not None or beta is not None:
-        parts["inclusion"] = FixedInclusion(p0) if p0 is not None else BetaInclusion(*(beta or ()))
-    if sigma0 is not None or slab is not None:
-        parts["slab"] = FixedSlab(sigma0) if sigma0 is not None else GammaSlab(*(slab or ()))
-    if bias_sd is not None:
-        parts["bias"] = NormalBias(bias_sd)
+    try:
+        if p0 is not None or beta is not None:
+            parts["inclusion"] = FixedInclusion(p0) if p0 is not None else BetaInclusion(*(beta or ()))
+        if sigma0 is not None or slab is not None:
+            parts["slab"] = FixedSlab(sigma0) if sigma0 is not None else GammaSlab(*(slab or ()))
+        if bias_sd is not None:
+            parts["bias"] = NormalBias(bias_sd)
+    except DataError as error:
+        raise typer.BadParameter(in_options(str(error))) from None
     return Prior(**parts)
 
 

@@ -33,7 +33,12 @@ def simulate(
         int, typer.Option("--variables", "-p", min=2, help="Number of variables; block has 12.")
     ] = 20,
     size: Annotated[
-        str, typer.Option(metavar="ROWSxCOLUMNS", help="For lattice: rows and columns of the grid.")
+        str,
+        typer.Option(
+            metavar="ROWSxCOLUMNS",
+            callback=options.checked(options.parse_grid),
+            help="For lattice: rows and columns of the grid.",
+        ),
     ] = "10x10",
     degree: Annotated[
         float, typer.Option(min=0, help="For erdos-renyi and barabasi-albert: mean number of neighbours.")
@@ -86,7 +91,12 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for the results.")
     ] = Path("edgewise-demo"),
-    max_time: Annotated[str, typer.Option(metavar="TIME", help="Time for drawing.")] = "45s",
+    max_time: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", callback=options.checked(options.parse_duration), help="Time for drawing."
+        ),
+    ] = "45s",
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Chains computed at once.", show_default="all cores")

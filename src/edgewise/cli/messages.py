@@ -138,7 +138,9 @@ def _is_usage_error(error: Exception) -> bool:
 
 
 def _usage(error: Any) -> str:
-    text = str(error.format_message()).strip()
+    # Without a parameter to name, "Invalid value:" says nothing.
+    bare = isinstance(error, typer.BadParameter) and error.param is None and error.param_hint is None
+    text = str(error.message if bare else error.format_message()).strip()
     path = error.ctx.command_path if getattr(error, "ctx", None) is not None else "edgewise"
     stop = "" if text.endswith((".", "?", "!")) else "."
     return f"{text}{stop} See: {path} --help"
@@ -202,7 +204,6 @@ _WORDS = {
     "checkpoint_every": "--checkpoint-every",
 }
 _SENTENCES = (
-    (r"Go on with extend\(draws=\.\.\.\), or raise max_draws or max_time", "Go on with --resume"),
     (r"extend\(draws=([\d,]+)\)", r"--resume (about \1 more draws per chain)"),
     (r"continue the run \(extend\)", "continue the fit with --resume"),
     (r"FixedInclusion's p0", "--p0"),

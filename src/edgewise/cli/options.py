@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,26 +59,26 @@ class Coding(StrEnum):
     ising = "ising"
 
 
-def parse_duration(text: str | float) -> float:
+def parse_duration(text: str) -> float:
     """Seconds in ``90``, ``45s``, ``10m`` or ``1.5h``.
 
     >>> parse_duration("90"), parse_duration("10m"), parse_duration("1.5 h")
     (90.0, 600.0, 5400.0)
     """
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(s|sec|m|min|h|d)?\s*", str(text))
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(s|sec|m|min|h|d)?\s*", text)
     if not found or float(found[1]) <= 0:
         raise typer.BadParameter(f"{text!r} is not a time; write for instance 90, 45s, 10m or 2h")
     unit = {None: 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
     return float(found[1]) * unit[found[2]]
 
 
-def parse_grid(text: Any) -> tuple[int, int]:
+def parse_grid(text: str) -> tuple[int, int]:
     """Rows and columns in ``12x9``.
 
     >>> parse_grid("12x9")
     (12, 9)
     """
-    found = re.fullmatch(r"(\d+)\s*[x×,]\s*(\d+)", str(text))
+    found = re.fullmatch(r"(\d+)\s*[x×,]\s*(\d+)", text)
     if not found:
         raise typer.BadParameter(f"{text!r} is not a grid; write rows x columns, for instance 8x8")
     return int(found[1]), int(found[2])
@@ -95,6 +96,17 @@ def parse_names(values: list[str] | None) -> list[str | int] | None:
 
     names = [cell for line in csv.reader(values, skipinitialspace=True) for cell in line]
     return [int(name) if re.fullmatch(r"0|[1-9]\d*", name) else name for name in names]
+
+
+def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """A callback that refuses what `parse` refuses, so that the message names the option."""
+
+    def check(value: Any) -> Any:
+        if value is not None:
+            parse(value)
+        return value
+
+    return check
 
 
 def _set_debug(value: bool) -> bool:
@@ -190,7 +202,10 @@ Top = Annotated[int, typer.Option(min=0, help="Number of edges to show; 0 for al
 Grid = Annotated[
     str | None,
     typer.Option(
-        metavar="ROWSxCOLUMNS", help="The variables are pixels of an image of this size.", show_default=False
+        metavar="ROWSxCOLUMNS",
+        callback=checked(parse_grid),
+        help="The variables are pixels of an image of this size.",
+        show_default=False,
     ),
 ]
 Mixture = Annotated[int, typer.Option(min=1, help="Number of posterior draws to average over.")]
@@ -207,7 +222,7 @@ def find_posterior(path: Path) -> Path:
                 if (path / "checkpoint").is_dir()
                 else " Give the directory that edgewise fit made, or a posterior.nc."
             )
-            raise FileError(f"There is no posterior.nc in {path}.{hint}")
+            raise FileError(f"There is no posterior.nc in {str(path)!r}.{hint}")
         return file
     return path
 

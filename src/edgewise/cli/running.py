@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewise.cli.messages import WRONG, as_list, command_line, say, session, tell
-from edgewise.errors import DataError, FileError
+from edgewise.errors import DataError, EdgewiseWarning, FileError
 
 if TYPE_CHECKING:
     from edgewise.data import BinaryData
@@ -107,15 +108,19 @@ def forget_checkpoint(checkpoint: Path) -> None:
 def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
     """Say what was read, what was done to it, and which text columns have become variables."""
     tell(f"{origin}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
+    odd = [] if chosen else labels_among_variables(data)
+    said_below = tuple(
+        f"1 text column is a variable with {zero!r} as 0 and {one!r} as 1: {name}"
+        for name, zero, one in odd[:5]
+    )
     for note in data.notes:
         # Identical columns have been warned of.
-        if not note.startswith("identical columns"):
+        if not note.startswith("identical columns") and note not in said_below:
             tell(f"  {note}.")
     if data.group_name is not None and data.group is not None:
         sizes = {label: data.group.count(label) for label in sorted(set(data.group))}
         listed = ", ".join(f"{label or '(blank)'} {count:,}" for label, count in list(sizes.items())[:10])
         tell(f"  {data.group_name} labels the rows and is not a variable: {listed}.")
-    odd = [] if chosen else labels_among_variables(data)
     for name, zero, one in odd[:5]:
         say(
             f"the text column {name!r} is used as a variable, {zero!r} as 0 and {one!r} as 1; "
@@ -170,7 +175,10 @@ def run(data: BinaryData, request: Request) -> Posterior:
         progress=not session.quiet,
         checkpoint=request.checkpoint_path,
         checkpoint_every=request.checkpoint_every,
-    ).fit(data)
+    )
+    # Whether the draws suffice is said with the result, together with the command that goes on.
+    warnings.filterwarnings("ignore", "The fit stopped before", EdgewiseWarning)
+    model.fit(data)
     posterior = model.posterior_
     posterior.info["command"] = _reproducing(posterior)
     tell("Writing the results ...")

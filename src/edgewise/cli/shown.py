@@ -75,7 +75,12 @@ def ordered_edges(posterior: Posterior, coding: str) -> pandas.DataFrame:
 
 
 def show_posterior(
-    posterior: Posterior, found: Diagnostics, *, coding: str = "binary", top: int = 15, rest: str = "--top 0"
+    posterior: Posterior,
+    found: Diagnostics,
+    *,
+    coding: str = "binary",
+    top: int = 15,
+    rest: str = "--top 0 shows all",
 ) -> None:
     """Print the answer, the quality of the draws and the most probable edges."""
     from rich.text import Text
@@ -91,7 +96,7 @@ def show_posterior(
     number = posterior.edge_count()
     low, high = np.quantile(number, [0.025, 0.975])
     out.print(
-        f"Number of {noun}s: {number.mean():,.1f} on average; {low:,.0f} to {high:,.0f} with probability 95 %"
+        f"Number of {noun}s: {number.mean():,.1f} on average, {low:,.0f} to {high:,.0f} with 95 % certainty."
     )
     line = Text("Quality of the computation: ")
     line.append(found.light, f"bold {COLOURS[found.light]}")
@@ -104,7 +109,7 @@ def show_posterior(
         out.print()
         out.print(_edge_table(shown, noun, coding))
     if len(table) > len(shown):
-        out.print(f"... and {len(table) - len(shown):,} more: {rest}")
+        out.print(f"... and {len(table) - len(shown):,} more ({rest}).")
 
 
 def _edge_table(table: pandas.DataFrame, noun: str, coding: str) -> Any:
@@ -141,6 +146,8 @@ def bayes_factor(log10: float, bound: str) -> str:
     if bound == "prior" or math.isnan(log10):
         return ""
     size = abs(log10)
+    if size < 0.02:
+        return "1.0"
     number = f"10^{size:.1f}" if size >= 4 else f"{10**size:,.0f}" if size >= 1 else f"{10**size:.1f}"
     if log10 < 0:
         # Below one the bound turns round with the fraction: at most 1/100.

@@ -121,7 +121,7 @@ def _variable(name: str | int, names: tuple[str, ...]) -> int:
     if isinstance(name, int) and name < len(names):
         return name
     close = difflib.get_close_matches(str(name), names, 3, 0.6)
-    known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    known = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the variables are {known}."
     raise DataError(f"--target asks for a variable {name!r}, which is not in the model; {hint}")
 
