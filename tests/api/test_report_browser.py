@@ -114,7 +114,7 @@ def test_the_slider_draws_exactly_the_edges_of_the_posterior(page, fitted):
     for threshold in (0.0, 0.05, 0.25, 0.5, on_the_edge, 0.9, 0.99, 1.0):
         set_slider(page, threshold)
         expected = int((probability >= threshold).sum())
-        assert page.locator("#graph line").count() == expected
+        assert page.locator("#graph .edge").count() == expected
         assert page.locator("#drawn").inner_text().startswith(f"{expected} edge")
         counts.add(expected)
     assert len(counts) > 3
@@ -124,9 +124,9 @@ def test_the_slider_works_with_the_keyboard(page, fitted):
     posterior, _ = fitted
     page.locator("#threshold").focus()
     page.keyboard.press("End")
-    assert page.locator("#graph line").count() == (posterior.inclusion_probability >= 1.0).sum()
+    assert page.locator("#graph .edge").count() == (posterior.inclusion_probability >= 1.0).sum()
     page.keyboard.press("Home")
-    assert page.locator("#graph line").count() == posterior.n_cliques
+    assert page.locator("#graph .edge").count() == posterior.n_cliques
 
 
 def test_sorting_by_every_kind_of_column(page):
@@ -184,6 +184,8 @@ def test_searching_a_variable_shows_its_neighbourhood_with_numbers(page, fitted)
     np.testing.assert_allclose(shown, expected, atol=1.1e-3)  # three digits, and "> 0.999"
     page.fill("#search", "SCHLAF")
     assert panel.locator("h3").inner_text() == "Schlaf ünï 日本"
+    page.fill("#search", "nobody")
+    assert panel.inner_text() == "No variable has “nobody” in its name."
     page.fill("#search", "")
     assert panel.locator("h3").count() == 0
 
@@ -199,8 +201,8 @@ def test_a_hostile_name_is_shown_as_text(page):
 
 def test_hovering_an_edge_and_a_node_tells_their_numbers(page):
     set_slider(page, 0.5)
-    line = page.locator("#graph line").first
-    ends = [float(line.get_attribute(name)) for name in ("x1", "y1", "x2", "y2")]
+    line = page.locator("#graph .edge").first
+    ends = [float(number) for number in line.get_attribute("d").replace("M", "").replace("L", "").split()]
     box = page.locator("#graph").bounding_box()
     scale = box["width"] / 1000
     page.locator("#graph").scroll_into_view_if_needed()
@@ -224,7 +226,8 @@ def test_dragging_moves_a_node_and_its_edges(page):
     after = node.get_attribute("transform")
     assert after != before
     place = after.removeprefix("translate(").removesuffix(")").split()
-    touching = page.locator(f"#graph line[x1='{place[0]}'], #graph line[x2='{place[0]}']").count()
+    here = f"{place[0]} {place[1]}"
+    touching = page.locator(f"#graph .edge[d^='M{here} '], #graph .edge[d$='L{here}']").count()
     assert touching == 7
     assert page.locator("#panel h3").count() == 0  # a drag is not a click
     page.click("#reset")

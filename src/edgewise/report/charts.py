@@ -10,7 +10,7 @@ import numpy as np
 from edgewise.plots.style import CYCLE, POSITIVE
 
 WIDTH, HEIGHT = 360, 200
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 350, 10, 158
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 350, 10, 158
 
 
 def histogram(

@@ -140,9 +140,9 @@ def edge_help(posterior: Posterior) -> str:
         "with &lt; and &gt; where the number of draws gives only a bound. Couplings are log odds in "
         "0/1 coding"
         + (" (divide by 4 for Ising couplings)" if posterior.features.pairs_only else "")
-        + "; R-hat and ESS are blank where an indicator never flips. Click a heading to sort, a row to "
-        "select its "
-        "first variable in the network."
+        + "; R-hat and ESS are blank where an indicator never flips."
+        ' <span class="screen-only">Click a heading to sort, a row to select its first variable in the '
+        "network.</span>"
     )
 
 

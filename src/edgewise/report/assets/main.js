@@ -66,7 +66,10 @@ page.names.forEach((name) => byId("variables").append(element("option", { value:
 
 function find() {
   const wanted = search.value;
-  if (!wanted.trim()) return network.select(-1);
+  if (!wanted.trim()) {
+    search.removeAttribute("aria-invalid");
+    return network.select(-1);
+  }
   let found = index.get(wanted);
   const lower = wanted.trim().toLowerCase();
   if (found === undefined) found = page.names.findIndex((name) => name.toLowerCase() === lower);
@@ -74,6 +77,7 @@ function find() {
   if (found < 0) found = page.names.findIndex((name) => name.toLowerCase().includes(lower));
   network.select(found);
   search.setAttribute("aria-invalid", String(found < 0));
+  if (found < 0) byId("panel").replaceChildren(element("p", {}, "No variable has “" + wanted.trim() + "” in its name."));
 }
 search.addEventListener("input", find);
 document.documentElement.dataset.ready = "yes";

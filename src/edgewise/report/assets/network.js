@@ -47,9 +47,9 @@ function makeNetwork(page, onSelect) {
   function makeLine(rank) {
     const k = pairs[rank];
     const strength = Math.abs(data.given[k] || 0) / strongest;
-    const kinds = [data.given[k] < 0 ? "negative" : "positive"];
+    const kinds = ["edge", data.given[k] < 0 ? "negative" : "positive"];
     if (data.evidence[k] === 2) kinds.push("unsure");
-    const line = shape("line", { class: kinds.join(" "), "stroke-width": (0.6 + (widest - 0.6) * strength).toFixed(2), "data-edge": k });
+    const line = shape("path", { class: kinds.join(" "), "stroke-width": (0.6 + (widest - 0.6) * strength).toFixed(2), "data-edge": k });
     lines[rank] = line;
     for (const i of data.members[k]) touching[i].push(rank);
     return line;
@@ -57,11 +57,16 @@ function makeNetwork(page, onSelect) {
 
   function placeLine(rank) {
     const [a, b] = data.members[pairs[rank]];
-    const line = lines[rank];
-    line.setAttribute("x1", places[a].x.toFixed(1));
-    line.setAttribute("y1", places[a].y.toFixed(1));
-    line.setAttribute("x2", places[b].x.toFixed(1));
-    line.setAttribute("y2", places[b].y.toFixed(1));
+    const from = places[a].x.toFixed(1) + " " + places[a].y.toFixed(1);
+    const to = places[b].x.toFixed(1) + " " + places[b].y.toFixed(1);
+    const across = places[b].x - places[a].x;
+    const down = places[b].y - places[a].y;
+    // Over a pixel grid, edges beyond the nearest pixels are bent, so that none hides another.
+    const bent = page.grid && Math.hypot(across, down) > 1.5 * page.grid;
+    const middle = bent
+      ? "Q" + ((places[a].x + places[b].x) / 2 + 0.2 * down).toFixed(1) + " " + ((places[a].y + places[b].y) / 2 - 0.2 * across).toFixed(1) + " "
+      : "L";
+    lines[rank].setAttribute("d", "M" + from + " " + middle + to);
   }
 
   function placeNode(i) {
