@@ -55,10 +55,8 @@ def predictive(
         ax = _counts(ax, check, part)
     else:
         ax = _against(ax, check, part, kind)
-    ax.set_title(
-        title
-        or f"Predictive check: {KINDS[kind]}\n{part.inside:.0%} within their {check.probability:.0%} range"
-    )
+    heading = f"Predictive check: {KINDS[kind]}\n{part.inside:.0%} within their {check.probability:.0%} range"
+    ax.set_title(title or heading, fontsize="medium")
     plain(ax)
     return ax
 

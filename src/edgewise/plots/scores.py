@@ -182,6 +182,6 @@ def calibration(
     ax.set_ylabel("share of these edges in the true model")
     heading = "Calibration of the inclusion probabilities\n(small numbers: edges per bin)"
     ax.set_title(title or heading, fontsize="medium")
-    ax.legend(frameon=False, fontsize=8, loc="upper left")
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
     plain(ax)
     return ax
