@@ -134,7 +134,7 @@ class Conductor:
                 continue
             if not self._advance(lambda chain, rung=rung: chain.warm_up + rung * thin):  # type: ignore[misc]
                 return
-            if self.budget.target_ess is not None:
+            if self.budget.target_ess is not None and (rung >= self.budget.min_draws or self.display.watched):
                 drawn = [chain.draws()[:rung] for chain in self.chains]
                 self.last_look = look(drawn, self.plan.problem.features.n_cliques)
                 if self.budget.enough(self.last_look):

@@ -72,9 +72,13 @@ def acceptance(counters: Mapping[str, float]) -> float:
 
 
 class Display:
-    """Shows nothing itself; passes views on to the callback. The others below add what they show."""
+    """Shows nothing itself; passes views on to the callback. The others below add what they show.
+
+    `watched` tells whether anybody will see a view.
+    """
 
     interval = 0.5
+    watched = True
 
     def __init__(self, callback: Callback | None = None) -> None:
         self.callback = callback
@@ -108,9 +112,13 @@ class Display:
 class Silent(Display):
     """Nothing on the screen; views are built for a callback only."""
 
+    def __init__(self, callback: Callback | None = None) -> None:
+        super().__init__(callback)
+        self.watched = callback is not None
+
     def due(self) -> bool:
         """Whether a callback waits for a view."""
-        return self.callback is not None and super().due()
+        return self.watched and super().due()
 
 
 class Lines(Display):

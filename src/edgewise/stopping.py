@@ -70,19 +70,22 @@ class Budget:
     def ladder(self) -> Iterator[int]:
         """Numbers of draws at which the chains meet, ascending, ending with `max_draws`.
 
-        Looks before `min_draws` only inform the display.
+        Looks before `min_draws` only inform the display and are few.
 
         Examples
         --------
         >>> list(Budget(300, 700).ladder())
-        [100, 130, 170, 220, 280, 300, 350, 440, 550, 690, 700]
+        [100, 200, 300, 380, 480, 600, 700]
         """
-        rung = FIRST_LOOK
-        rungs = {self.min_draws, self.max_draws}
+        rungs, rung = [], FIRST_LOOK
+        while rung < self.min_draws:
+            rungs.append(rung)
+            rung *= 2
+        rung = self.min_draws
         while rung < self.max_draws:
-            rungs.add(rung)
+            rungs.append(rung)
             rung = -int(-rung * GROWTH // 10) * 10
-        return iter(sorted(rungs))
+        return iter([*rungs, self.max_draws])
 
     def enough(self, seen: Look) -> bool:
         """Whether the slowest quantity has been seen often enough and the chains agree."""
