@@ -91,7 +91,7 @@ class PlainBody:
                 raise NotPlain
         for column, texts in self.raw.items():
             texts.extend(self._texts(block, starts[:, column], lengths[:, column]))
-        if len(self.variables) < self.width:
+        if not np.array_equal(self.variables, np.arange(self.width)):
             starts, lengths = starts[:, self.variables], lengths[:, self.variables]
         self._encode(block, starts, lengths)
         self.n_rows += len(table)
