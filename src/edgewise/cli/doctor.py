@@ -144,7 +144,9 @@ def _test_fit() -> str:
 
     truth = random_model(5, kind="chain", seed=3, coupling_sd=1.0)
     rows = exact.sample(truth, 2000, np.random.default_rng(1))
-    model = SpikeSlabMRF("exact", random_state=0, progress=False, max_draws=2000, chains=2).fit(rows)
+    model = SpikeSlabMRF(
+        "exact", random_state=0, progress=False, target_ess=None, max_draws=1000, chains=2
+    ).fit(rows)
     strong = [k for k, weight in enumerate(truth.weights) if abs(weight) > 1]
     found = [model.inclusion_[truth.cliques[k]] for k in strong]
     if not strong or min(found) < 0.9:

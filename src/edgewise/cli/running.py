@@ -148,18 +148,26 @@ def labels_among_variables(data: BinaryData) -> list[tuple[str, str, str]]:
 
 def run(data: BinaryData, request: Request) -> Posterior:
     """Draw, and write everything that there is to write; after Ctrl-C too."""
+    from edgewise.engines.choose import load_engine
     from edgewise.estimators import SpikeSlabMRF
+    from edgewise.features import resolve_features
+    from edgewise.priors import Prior
     from edgewise.report import write_report
     from edgewise.report.tables import write_edges_csv
 
-    make_directory(request)
-    session.resume = command_line(flags=("--resume", "--overwrite"), add=["--resume"])
     maximum = request.max_draws or max(MAXIMUM, request.draws or 0)
     minimum = request.draws or min(MINIMUM, maximum)
     if minimum > maximum:
         raise DataError(
             f"--draws {minimum:,} is more than --max-draws {maximum:,}; lower one or raise the other."
         )
+    # What is wrong with engine, candidates or prior is better known before anything is written.
+    features = resolve_features(request.features, data.n_variables, data.names)
+    (request.prior or Prior()).resolve(features, data.names)
+    if request.engine != "auto":
+        load_engine(request.engine)
+    make_directory(request)
+    session.resume = command_line(flags=("--resume", "--overwrite"), add=["--resume"])
     model = SpikeSlabMRF(
         request.engine,
         chains=request.chains,
@@ -168,7 +176,7 @@ def run(data: BinaryData, request: Request) -> Posterior:
         target_ess=request.target_ess or None,
         max_time=request.max_time,
         prior=request.prior,
-        features=request.features,
+        features=features,
         settings=request.settings,
         n_jobs=request.jobs,
         random_state=request.seed,

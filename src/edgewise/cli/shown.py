@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from edgewise.posterior import Posterior
 
 COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
-WIDE = 200
+WIDE = 500
 
 
 def console() -> Console:
-    """Standard output: coloured and as wide as the terminal, plain and wide elsewhere."""
+    """Standard output: coloured and wrapped in a terminal, plain and one line per thing elsewhere."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else WIDE
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    terminal = sys.stdout.isatty()
+    return Console(
+        width=None if terminal else WIDE, soft_wrap=not terminal, highlight=False, markup=False, emoji=False
+    )
 
 
 def write_json(value: Any) -> None:
