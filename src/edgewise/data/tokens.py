@@ -175,15 +175,21 @@ def _words(block: bytes, starts: np.ndarray, lengths: np.ndarray, longest: int) 
     if longest <= 1:
         letters = np.frombuffer(block, np.uint8).take(starts, mode="clip")
         return [(letters * (lengths > 0)).astype("<u8")]
-    padded = block + bytes(WORD * MOST_WORDS)
-    windows: np.ndarray = np.ndarray((len(block) + WORD * (MOST_WORDS - 1),), "<u8", padded, strides=(1,))
-    words = []
-    for skipped in range(0, longest, WORD):
-        part = windows.take(starts + skipped if skipped else starts, mode="clip")
-        # Clipping a length to 0..8 picks the mask of the bytes that belong to the cell.
-        part &= _FIRST_BYTES.take(lengths - skipped if skipped else lengths, mode="clip")
-        words.append(part)
-    return words
+    count = -(-longest // WORD)
+    # Overlapping windows, one from every byte on: indexing copies only those at which a cell starts.
+    windows: np.ndarray = np.ndarray(
+        len(block), f"V{WORD * count}", block + bytes(WORD * count), strides=(1,)
+    )
+    # `take` is quicker but copies every window first, which pays where most of them are used.
+    dense = len(block) * count < 8 * starts.size
+    places = starts.ravel()
+    gathered = windows.take(places, mode="clip") if dense else windows[places]
+    gathered = gathered.view("<u8").reshape(*starts.shape, count)
+    # Clipping a length to 0..8 picks the mask of the bytes that belong to the cell.
+    return [
+        gathered[..., k] & _FIRST_BYTES.take(lengths - WORD * k if k else lengths, mode="clip")
+        for k in range(count)
+    ]
 
 
 def unquote(text: str) -> str:
