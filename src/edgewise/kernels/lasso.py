@@ -13,8 +13,13 @@ plus penalty over it by coordinate descent, and searches the line. Columns come 
 array, so that all inner loops run along contiguous memory. The coordinate descent, where the time goes, works
 in single precision; gradients, losses and coefficients are double, so the solution is too.
 
+The bias of a node is minimised out of the quadratic model: columns are centred at their mean under the
+curvature weights, which makes them orthogonal to it, and the bias follows their steps. (In 0/1 coding bias
+and columns are otherwise so alike that coordinate descent crawls.)
+
 Symbols: ``eta`` (N,) linear predictor, ``residual`` w (P - x), ``curvature`` w P (1 - P), ``pull`` the
-change of ``residual`` that the quadratic model predicts for the direction so far.
+change of ``residual`` that the quadratic model predicts for the direction so far, ``center`` the mean of a
+column under the curvature weights.
 """
 
 from __future__ import annotations
@@ -29,7 +34,9 @@ _VECTOR = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
 _PLAIN = {"cache": True, "nogil": True}
 
 CURVATURE_FLOOR = 1e-6
+SMALLEST_DIAGONAL = 1e-12
 INNER_PASSES = 200
+INNER_ACCURACY = 0.1
 LINE_HALVINGS = 30
 
 
@@ -50,23 +57,17 @@ def _short_dot(column, vector):
 
 
 @numba.njit(**_VECTOR)
-def _add(scale, column, curvature, pull):
+def _add(scale, column, center, curvature, pull):
     short = np.float32(scale)
+    middle = np.float32(center)
     for m in range(pull.shape[0]):
-        pull[m] += short * column[m] * curvature[m]
+        pull[m] += short * (column[m] - middle) * curvature[m]
 
 
 @numba.njit(**_VECTOR)
 def _add_column(scale, column, eta):
     for m in range(eta.shape[0]):
         eta[m] += scale * column[m]
-
-
-@numba.njit(**_VECTOR)
-def _add_all(scale, curvature, pull):
-    short = np.float32(scale)
-    for m in range(pull.shape[0]):
-        pull[m] += short * curvature[m]
 
 
 @numba.njit(**_VECTOR)
@@ -151,6 +152,7 @@ def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_ste
     trial = np.empty(n_rows)
     gradient = np.empty(n_variables)
     diagonal = np.empty(n_variables)
+    center = np.empty(n_variables)
     direction = np.empty(n_variables)
     working = np.empty(n_variables, np.int64)
     for index in range(lambdas.shape[0]):
@@ -173,25 +175,26 @@ def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_ste
                     size += 1
             if violation <= tolerance:
                 break
+            total = _sum(curvature)
+            direction[node] = -gradient[node] / total
+            pull[:] = direction[node] * curvature
             for k in range(size):
-                diagonal[working[k]] = _dot(columns[working[k]], curvature)
-            diagonal[node] = _sum(curvature)
-            pull[:] = 0.0
+                j = working[k]
+                mass = _dot(columns[j], curvature)
+                center[j] = mass / total
+                diagonal[j] = max(mass * (1.0 - center[j]), SMALLEST_DIAGONAL)
             for _ in range(INNER_PASSES):
                 largest = 0.0
-                step = -(gradient[node] + _sum(pull)) / diagonal[node]
-                direction[node] += step
-                _add_all(step, curvature, pull)
-                largest = abs(step) * diagonal[node]
                 for k in range(size):
                     j = working[k]
                     slope = gradient[j] + _short_dot(columns[j], pull)
                     step = _soft_step(current[j] + direction[j], slope, diagonal[j], penalty)
                     if step != 0.0:
                         direction[j] += step
-                        _add(step, columns[j], curvature, pull)
+                        direction[node] -= step * center[j]
+                        _add(step, columns[j], center[j], curvature, pull)
                         largest = max(largest, abs(step) * diagonal[j])
-                if largest <= 0.1 * violation:
+                if largest <= INNER_ACCURACY * violation:
                     break
             decrease = gradient[node] * direction[node]
             change[:] = direction[node]
@@ -249,10 +252,12 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
     direction = np.zeros((n_variables, n_variables))
     losses = np.zeros(n_variables)
     trial_losses = np.zeros(n_variables)
-    bias_curvature = np.ones(n_variables)
+    totals = np.ones(n_variables)
     first = np.empty(n_variables * (n_variables - 1) // 2, np.int32)
     second = np.empty_like(first)
     diagonal = np.empty(first.shape[0])
+    first_center = np.empty(first.shape[0])
+    second_center = np.empty(first.shape[0])
     for i in range(n_variables):
         eta[i] = coefficients[i, i]
         for j in range(n_variables):
@@ -266,7 +271,7 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
             _derivatives(eta[i], columns[i], weights, residual[i], curvature[i])
             if usable[i]:
                 gradient[i, i] = _sum(residual[i])
-                bias_curvature[i] = _sum(curvature[i])
+                totals[i] = _sum(curvature[i])
                 violation = max(violation, abs(gradient[i, i]))
         size = 0
         for i in range(n_variables):
@@ -281,21 +286,23 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
                 if coefficients[i, j] != 0.0 or abs(slope) > penalty:
                     first[size] = i
                     second[size] = j
-                    diagonal[size] = _dot(columns[j], curvature[i]) + _dot(columns[i], curvature[j])
+                    mass = _dot(columns[i], curvature[j])
+                    first_center[size] = mass / totals[j]
+                    diagonal[size] = mass * (1.0 - first_center[size])
+                    mass = _dot(columns[j], curvature[i])
+                    second_center[size] = mass / totals[i]
+                    diagonal[size] += mass * (1.0 - second_center[size])
+                    diagonal[size] = max(diagonal[size], SMALLEST_DIAGONAL)
                     size += 1
         if violation <= tolerance:
             break
-        pull[:] = 0.0
         direction[:] = 0.0
+        for i in range(n_variables):
+            if usable[i]:
+                direction[i, i] = -gradient[i, i] / totals[i]
+            pull[i] = direction[i, i] * curvature[i]
         for _ in range(INNER_PASSES):
             largest = 0.0
-            for i in range(n_variables):
-                if not usable[i]:
-                    continue
-                step = -(gradient[i, i] + _sum(pull[i])) / bias_curvature[i]
-                direction[i, i] += step
-                _add_all(step, curvature[i], pull[i])
-                largest = max(largest, abs(step) * bias_curvature[i])
             for k in range(size):
                 i = first[k]
                 j = second[k]
@@ -303,10 +310,12 @@ def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_
                 step = _soft_step(coefficients[i, j] + direction[i, j], slope, diagonal[k], penalty)
                 if step != 0.0:
                     direction[i, j] += step
-                    _add(step, columns[j], curvature[i], pull[i])
-                    _add(step, columns[i], curvature[j], pull[j])
+                    direction[i, i] -= step * second_center[k]
+                    direction[j, j] -= step * first_center[k]
+                    _add(step, columns[j], second_center[k], curvature[i], pull[i])
+                    _add(step, columns[i], first_center[k], curvature[j], pull[j])
                     largest = max(largest, abs(step) * diagonal[k])
-            if largest <= 0.1 * violation:
+            if largest <= INNER_ACCURACY * violation:
                 break
         decrease = 0.0
         for i in range(n_variables):
