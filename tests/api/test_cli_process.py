@@ -293,7 +293,7 @@ def test_demo_draws_the_graph_over_the_pixels(small_digits, tmp_path: Path):
     for name in ("posterior.nc", "edges.csv", "report.html", "network.png", "samples.png"):
         assert (tmp_path / "demo" / name).exists()
     assert re.search(r"^  ·(---| {3})·(---| {3})·$", result.stdout, re.MULTILINE)
-    assert "of the pairs that touch have such an edge" in result.stdout
+    assert "of the pairs that touch have an edge" in result.stdout
     posterior = load_posterior(tmp_path / "demo" / "posterior.nc")
     assert posterior.names[:4] == ("r0c0", "r0c1", "r0c2", "r1c0")
     near, far = make.neighbour_shares(posterior, (3, 3))

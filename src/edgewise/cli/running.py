@@ -42,7 +42,7 @@ class Request:
     target_ess: float = 400
     jobs: int | None = None
     prior: Prior | None = None
-    features: int | None = None
+    features: Any = None
     settings: dict[str, Any] | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 60
