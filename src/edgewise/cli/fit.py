@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
 def fit(
     data: options.Data,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Directory for the results.",
-            show_default="DATA's name with -edgewise",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
     columns: options.Columns = None,
     drop_columns: options.DropColumns = None,
     group: options.Group = None,
@@ -147,6 +136,17 @@ def fit(
             help="An edge that is never there. May be repeated.",
             rich_help_panel=PRIOR,
             show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Directory for the results.",
+            show_default="DATA's name with -edgewise",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     resume: Annotated[

@@ -201,9 +201,7 @@ def _draw(posterior: Posterior, output: Path) -> None:
     from edgewise.plots import network, samples
 
     pictures: dict[str, Any] = {
-        "network.png": network(
-            posterior, grid=DIGITS_SHAPE, title="Learned graph of the pixels (probability ≥ 0.5)"
-        ),
+        "network.png": network(posterior, grid=DIGITS_SHAPE, threshold=0.9),
         "samples.png": samples(posterior, shape=DIGITS_SHAPE),
     }
     for name, axes in pictures.items():
