@@ -269,3 +269,20 @@ def test_messages_speak_in_options():
         "column 'max_time' is odd; leave it out with --drop-columns 'it'\"'\"'s,a]b' or raise --max-time, "
         "and use --missing drop."
     )
+
+
+def test_a_fit_that_ran_out_of_time_or_disk_says_how_to_go_on(votes: Path, tmp_path: Path, capsys):
+    common = ["fit", str(votes), "--missing", "drop", *FAST, "-o", str(tmp_path / "t")]
+    result = edgewise(*common, "--max-time", "0.001s", code=1)
+    error, command = result.stderr.strip().splitlines()[-2:]
+    assert error.endswith("before there was anything to show; allow more time.")
+    assert (
+        command
+        == f"To go on where it stopped: {shlex.join(['edgewise', *common])} --max-time 0.001s --resume"
+    )
+    edgewise(*common, "--resume")
+    messages.session.resume = "edgewise fit x --resume"
+    messages.fail("It is full: make room and run the same fit again to go on from there.", 1)
+    assert capsys.readouterr().err == (
+        "Error: It is full: make room.\nTo go on where it stopped: edgewise fit x --resume\n"
+    )

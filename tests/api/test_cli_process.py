@@ -301,6 +301,16 @@ def test_demo_draws_the_graph_over_the_pixels(small_digits, tmp_path: Path):
     edgewise("demo", "-o", tmp_path / "demo", "--max-time", "5s", "-q")
 
 
+@pytest.mark.slow
+def test_the_whole_demo(tmp_path: Path):
+    edgewise("demo", "-o", tmp_path / "demo")
+    posterior = load_posterior(tmp_path / "demo" / "posterior.nc")
+    near, far = make.neighbour_shares(posterior, (8, 8))
+    assert near > 2 * far
+    # Corner pixels are never inked.
+    assert posterior.inclusion[0].sum() == 0
+
+
 def test_demo_does_not_replace_a_fit(fitted: Path):
     before = (fitted / "posterior.nc").read_bytes()
     assert "holds the results of a fit" in edgewise("demo", "-o", fitted, code=2).stderr

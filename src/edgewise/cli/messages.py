@@ -97,12 +97,7 @@ def guarded(command: Callable[[], Any]) -> int:
         code = command()
         return code if isinstance(code, int) else DONE
     except Interrupted as stop:
-        # Chains speak of "the same fit"; on the command line there is a command for it.
-        text = re.sub(r" Run the same fit again.*", "", str(stop)) or "Interrupted."
-        say(text, "Stopped")
-        if session.resume:
-            say(f"To go on where it stopped: {session.resume}")
-        return WRONG
+        return fail(str(stop) or "Interrupted.", WRONG, "Stopped")
     except (DataError, FileError) as error:
         return fail(explain(error), WRONG)
     except typer.Abort:
@@ -123,11 +118,17 @@ def guarded(command: Callable[[], Any]) -> int:
         )
 
 
-def fail(text: str, code: int) -> int:
+def fail(text: str, code: int, kind: str = "Error") -> int:
     """Say what went wrong, with the traceback if that was asked for, and return the exit code."""
     if session.debug:
         traceback.print_exc(file=sys.stderr)
-    say(text, "Error")
+    # The chains speak of "the same fit"; on the command line there is a command for it.
+    shorter = re.sub(
+        r"\.?( and)? [Rr]un the same fit again to go on from (there|the checkpoint)\.", ".", text
+    )
+    say(shorter, kind)
+    if session.resume and (kind == "Stopped" or shorter != text):
+        say(f"To go on where it stopped: {session.resume}")
     return code
 
 
@@ -214,7 +215,7 @@ _SENTENCES = (
     (r"GammaSlab's rate", "RATE of --slab"),
     (r"FixedSlab's sigma0", "--sigma0"),
     (r"NormalBias's sd", "--bias-sd"),
-    (r"max_time=([\d.e+-]+) s", r"--max-time \1 s"),
+    (r"max_time=[\d.e+-]+ s was over", "the time of --max-time was over"),
     (r"\b(missing|constant|engine|coding)='(\w+)'", r"--\1 \2"),
     (r"\bfeatures=(\d+)( or a list)?", r"--features \1"),
     (r"\b(group|columns) asks for", r"--\1 asks for"),
