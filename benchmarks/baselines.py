@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from edgewise import NodewiseLasso, PseudoLikelihoodLasso, datasets, evaluate, exact, predict
-from edgewise.errors import EdgewiseWarning
+from edgewise.errors import DataError, EdgewiseWarning
 
 SKLEARN_NODES = 5
 
@@ -34,8 +34,6 @@ def paths() -> None:
     from sklearn.linear_model import LogisticRegression
 
     rows = exact.sample(datasets.lattice_model(0), 1000, 0)
-    for kind in (NodewiseLasso, PseudoLikelihoodLasso):
-        kind(n_lambdas=2).fit(rows[:100, :5])
     node_wise, node_time = timed(lambda: NodewiseLasso().fit(rows))
     joint, joint_time = timed(lambda: PseudoLikelihoodLasso().fit(rows))
     path = node_wise.path_
@@ -64,7 +62,7 @@ def paths() -> None:
     print(f"  PseudoLikelihoodLasso  {joint_time:7.1f} CPU s  density to {joint.path_.densities[-1]:.2f}")
     scaled = sklearn_time * 100 / SKLEARN_NODES
     print(f"  scikit-learn (saga)    {scaled:7.1f} CPU s  node-wise, from {SKLEARN_NODES} of the 100 nodes")
-    print(f"  largest difference of a coefficient: {np.abs(ours - reference).max():.1e}")
+    print(f"  largest difference of a coefficient: {np.abs(ours - reference).max():.1e} (saga's tol 1e-6)")
     print(f"  largest violation of the optimality conditions: {path.violations.max():.1e} node-wise,")
     print(f"  {joint.path_.violations.max():.1e} joint")
 
@@ -111,7 +109,11 @@ def mnist() -> None:
         print(f"{fitted}")
         path = fitted.path_
         for density in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
-            path, step = timed(lambda path=path, density=density: path.solved_at_density(density))
+            try:
+                path, step = timed(lambda path=path, density=density: path.solved_at_density(density))
+            except DataError as error:
+                print(f"  {error}")
+                continue
             seconds += step
             model = path.model(-1)
             score = predict.conditional_log_likelihood(model, test, groups).mean()
@@ -137,7 +139,6 @@ def scores() -> None:
     wall = time.perf_counter() - start
     print(f"CLL, 10,000 rows x 100 models x 3 x 3 windows: {seconds:.1f} CPU s, {wall:.1f} s")
     model = datasets.lattice_model(0)
-    predict.ais_log_partition(model, temperatures=64)
     (estimate, error), seconds = timed(lambda: predict.ais_log_partition(model))
     truth = exact.log_partition(model)
     print(
@@ -160,7 +161,16 @@ def coverage() -> None:
 PARTS = {"paths": paths, "ebic": ebic, "mnist": mnist, "scores": scores, "coverage": coverage}
 
 
+def compile_everything() -> None:
+    model = datasets.lattice_model(0, rows=2, columns=3)
+    rows = exact.sample(model, 100, 0)
+    NodewiseLasso(0.1).fit(rows)
+    PseudoLikelihoodLasso(0.1).fit(rows)
+    predict.ais_log_partition(model, temperatures=64)
+
+
 def main(arguments: list[str]) -> None:
+    compile_everything()
     for name in arguments or ["paths", "ebic", "mnist", "scores"]:
         PARTS[name]()
         print(flush=True)

@@ -26,7 +26,7 @@ RULES = ("and", "or")
 # Below a step of this size between neighbouring lambdas a warm start is a good start.
 WARM_FACTOR = 0.8
 DENSITY_STEPS = 25
-SMALLEST_RATIO = 1e-7
+SMALLEST_RATIO = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ class LassoPath:
         if before == 0:
             return self._continued([lam], None)
         last = self.lambdas[before - 1]
-        bottom = max(lam, last * SMALLEST_RATIO)
+        bottom = max(lam, min(last, self.rows.largest_covariance) * SMALLEST_RATIO)
         count = int(np.ceil(np.log(bottom / last) / np.log(WARM_FACTOR)))
         between = np.geomspace(last, bottom, max(count, 1) + 1)[1:]
         between[-1] = lam
@@ -226,10 +226,11 @@ class LassoPath:
             raise DataError(f"A density is a share of all pairs, between 0 and 1, not {density!r}.")
         path = self
         while path.densities.max() < density:
-            if path.lambdas[-1] <= self.lambdas[0] * SMALLEST_RATIO:
+            if path.lambdas[-1] <= self.rows.largest_covariance * SMALLEST_RATIO:
                 raise DataError(
                     f"The path does not reach density {density:g}: at lambda {path.lambdas[-1]:.3g} it is "
-                    f"{path.densities[-1]:.3g}. Constant columns never get couplings; ask for less."
+                    f"{path.densities[-1]:.3g}. Constant columns never get couplings, and a variable that a "
+                    "few others determine needs no more of them however small lambda is. Ask for less."
                 )
             path = path._continued([path.lambdas[-1] * WARM_FACTOR], len(path))
         above = int(np.argmax(path.densities >= density))
