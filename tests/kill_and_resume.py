@@ -1,6 +1,6 @@
 """Kill a checkpointed run again and again, and finish it; a script of its own because it forks.
 
-Usage: kill_and_resume.py DIRECTORY KILLS LONGEST ENGINE; prints one JSON line. The fork happens before any
+Usage: kill_and_resume.py DIRECTORY KILLS ENGINE; prints one JSON line. The fork happens before any
 thread exists, so that every child starts clean and at once.
 """
 
@@ -19,22 +19,31 @@ import numpy as np
 
 from edgewise import workers
 from edgewise.chains import run, versions
+from edgewise.engines.protocol import Problem
 from toy_engine import TOY, fingerprint, toy_problem
 
 
-def options(engine: str) -> dict:
-    common = {"chains": 2, "target_ess": None, "seed": 5, "n_jobs": 2}
+def options(engine: str, problem: Problem) -> tuple[dict, float]:
+    """Arguments of the run, and the longest time until a kill."""
+    common = {"chains": 2, "target_ess": None, "seed": 5, "n_jobs": 2, "thin": 1}
     if engine == TOY:
         # Four milliseconds of sleep per iteration: the run cannot end before all kills have happened.
         settings = {"delay": 0.004, "warm_up": 50}
-        return {**common, "min_draws": 1500, "max_draws": 1500, "settings": settings, "thin": 1}
-    return {**common, "min_draws": 20_000, "max_draws": 20_000, "thin": 1}
+        return {**common, "min_draws": 1500, "max_draws": 1500, "settings": settings}, 0.6
+    # As many draws as twelve seconds allow, and no life of a child longer than a sixteenth of that.
+    common["settings"] = {"warm_up": 200}
+    pilot = run(problem, engine, min_draws=10**7, max_draws=10**7, max_time=12, progress=False, **common)
+    draws = len(pilot.draws[0])
+    return {**common, "min_draws": draws, "max_draws": draws}, 12 / 16
 
 
-def main(directory: str, kills: int, longest: float, engine: str) -> None:
+def main(directory: str, kills: int, engine: str) -> None:
     workers.SLICE_SECONDS = 0.02  # many saves, so that many kills meet one
-    versions()  # looked up before the fork, as everything else that is slow the first time
     problem = toy_problem(n_variables=3) if engine == TOY else toy_problem(200, 8, 1)
+    # All that is slow the first time is done before the fork.
+    versions()
+    workers.prepare(engine, problem.features, {})
+    arguments, longest = options(engine, problem)
     log = Path(directory) / "log"
     moments = random.Random(12)
     done = 0
@@ -49,7 +58,7 @@ def main(directory: str, kills: int, longest: float, engine: str) -> None:
                 checkpoint=Path(directory) / "checkpoint",
                 checkpoint_every=0.03,
                 progress="lines",
-                **options(engine),
+                **arguments,
             )
             os._exit(0)
         time.sleep(moments.uniform(0.01, longest))
@@ -65,12 +74,11 @@ def main(directory: str, kills: int, longest: float, engine: str) -> None:
         checkpoint=Path(directory) / "checkpoint",
         progress=False,
         checkpoint_every=0.05,
-        **options(engine),
+        **arguments,
     )
     if engine == TOY:
-        undisturbed = run(problem, engine, progress=False, **{**options(engine), "settings": {"warm_up": 50}})
-    else:
-        undisturbed = run(problem, engine, progress=False, **options(engine))
+        arguments["settings"] = {"warm_up": 50}  # the same draws without the sleep
+    undisturbed = run(problem, engine, progress=False, **arguments)
     sums = zip(result.edge_sums, undisturbed.edge_sums)
     print(
         json.dumps(
@@ -89,4 +97,4 @@ def main(directory: str, kills: int, longest: float, engine: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -322,10 +322,10 @@ def test_draws_without_any_edge_survive(tmp_path):
 # The worst that can happen.
 
 
-def kill_and_resume(directory, engine, longest):
+def kill_and_resume(directory, engine):
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, str(TESTS / "kill_and_resume.py"), str(directory), "20", str(longest), engine],
+        [sys.executable, str(TESTS / "kill_and_resume.py"), str(directory), "20", engine],
         capture_output=True,
         text=True,
         env=environment,
@@ -348,10 +348,10 @@ def check_kills(outcome):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 def test_killed_twenty_times_the_run_ends_with_the_same_bytes(tmp_path):
-    check_kills(kill_and_resume(tmp_path, TOY, 0.6))
+    check_kills(kill_and_resume(tmp_path, TOY))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["exact", "particle", "langevin"])
 def test_engines_killed_twenty_times_end_with_the_same_bytes(tmp_path, engine):
-    check_kills(kill_and_resume(tmp_path, engine, 4.0))
+    check_kills(kill_and_resume(tmp_path, engine))
