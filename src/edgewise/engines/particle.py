@@ -20,6 +20,7 @@ PROPOSING_SHARE = 0.25
 FEWEST_PARTICLES = 384
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
+START_REACH = (3.0, 4.5)
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class ParticleSettings:
         Tolerated correlation of a variable across a refresh of the particles.
     particles : int
         Number of particles; 0 chooses it from `noise`.
-    sweeps : int
-        Gibbs sweeps per refresh; 0 chooses it from `memory`.
+    sites : int
+        Variables redrawn after every decision; 0 chooses it from `memory`.
     warm_up : int
         Iterations before the first kept draw.
     thin : int
@@ -47,7 +48,7 @@ class ParticleSettings:
     noise: float = 0.5
     memory: float = 0.25
     particles: int = 0
-    sweeps: int = 0
+    sites: int = 0
     warm_up: int = 400
     thin: int = 1
     swaps: int = -1
@@ -71,14 +72,36 @@ class ParticleEngine(LineEngine):
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         rows = float(self._arrays["rows"][0])
         self._arrays["seed"] = seed.generate_state(4, np.uint32)
-        self._arrays["sweeps"] = np.array([self.settings.sweeps or 1])
+        self._arrays["sites"] = np.array([self.settings.sites or 6])
+        self._arrays["cursor"] = np.zeros(1, np.int64)
         n = self._rounded(self.settings.particles or 1.5 * rows)
         rng = np.random.default_rng(seed)
         means = self._given.means
         self._arrays["X"] = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
+        if start == "default" and rows > 0:
+            self._start_from_fit(n, rng)
         self._fit_swarm(n)
         self._arrays["scan"] = np.zeros(self.problem.features.n_cliques)
         self._screen()
+
+    def _start_from_fit(self, n: int, rng: np.random.Generator) -> None:
+        """Default start: a rough sparse fit, of another sparsity in every chain so that chains start apart."""
+        from edgewise.engines.start import sparse_fit
+        from edgewise.kernels.chain import activate
+
+        given, chain, index = self._given, self._chain, self._pair_index
+        rows = max(given.N, 1.0)
+        allowed = (index >= 0) & (self.problem.prior.status[index] < 2)
+        joint = np.where(index >= 0, given.sums[index], 0.0) / rows
+        means = given.means
+        covariance = np.where(allowed, joint - np.outer(given.singles, given.singles) / rows**2, 0.0)
+        coupling, bias, states = sparse_fit(
+            rows, means, covariance, allowed, rng.uniform(*START_REACH), n, rng
+        )
+        for i, j in zip(*np.nonzero(np.triu(coupling, 1))):
+            activate(int(index[i, j]), float(coupling[i, j]), given, chain)
+        chain.bias[:] = bias
+        self._arrays["X"] = states
 
     def _fit_swarm(self, n: int) -> None:
         """Give the swarm `n` particles, repeating or leaving out present ones."""
@@ -112,7 +135,8 @@ class ParticleEngine(LineEngine):
             w=arrays["w"],
             lanes=arrays["lanes"],
             split=int(arrays["split"][0]),
-            sweeps=int(arrays["sweeps"][0]),
+            cursor=arrays["cursor"],
+            sites=int(arrays["sites"][0]),
             change_i=np.zeros(n, np.float32),
             change_j=np.zeros(n, np.float32),
             product=np.zeros(n, np.float32),
@@ -122,7 +146,9 @@ class ParticleEngine(LineEngine):
             fresh_fields(self._given, self._chain, self._swarm)
         p = self.problem.features.n_variables
         rate = arrays["scan"]
-        hot = np.flatnonzero(rate > 0)
+        # Neighbouring decisions should not share variables: their noise would be correlated.
+        order = np.random.default_rng(arrays["seed"]).permutation(len(rate))
+        hot = order[rate[order] > 0]
         swaps = self.settings.swaps if self.settings.swaps >= 0 else max(1, p // 4)
         self._scan = Scan(
             hot=hot,
@@ -158,9 +184,8 @@ class ParticleEngine(LineEngine):
         if self.iteration >= 2 * self.adapt_every:
             tries, inclusion = arrays["tallies"][:2]
             share = (inclusion + 0.002) / (tries + 0.1)
-            interest = np.sqrt(np.clip(4 * share * (1 - share), 0, 1))
-            rate = np.clip(2.0 * interest, 0.05, 1.0)
-            rate[(interest < 0.2) & (len(rate) > 600)] = 0.0
+            rate = np.clip(8.0 * share * (1 - share), 0.0, 1.0)
+            rate[rate < 0.15] = 0.15 if len(rate) <= 600 else 0.0
             rate[self.problem.prior.status >= 2] = 0.0
             arrays["scan"][:] = rate
         half = self.warm_up // 2
@@ -169,7 +194,7 @@ class ParticleEngine(LineEngine):
         if abs(self.iteration - half) < self.adapt_every and self.iteration <= half:
             self._choose_budget()
         if self.iteration == self.warm_up:
-            self._choose_sweeps()
+            self._choose_sites()
             self._end_warm_up()
         else:
             arrays["counters"][:] = 0.0
@@ -184,27 +209,21 @@ class ParticleEngine(LineEngine):
             n = self._arrays["X"].shape[1] * mean_noise / self.settings.noise
             self._fit_swarm(self._rounded(n))
 
-    def _choose_sweeps(self) -> None:
-        """Sweeps per refresh from the measured decay of correlation (of the slowest variable)."""
-        if self.settings.sweeps:
+    def _choose_sites(self) -> None:
+        """Variables redrawn per decision from the measured decay of correlation over one sweep."""
+        if self.settings.sites:
             return
-        from edgewise.kernels.particle_chain import sweep
+        from edgewise.kernels.particle_chain import stir
 
         self._derive()
         X = self._arrays["X"]
-        before = X.copy()
-        sweeps = 0
-        centred = before - before.mean(axis=1, keepdims=True)
+        p, n = X.shape
+        centred = X - X.mean(axis=1, keepdims=True)
         variance = (centred**2).mean(axis=1)
-        floor = 2.0 / math.sqrt(X.shape[1])
-        while sweeps < 8:
-            sweep(self._given, self._chain, self._swarm, self._arrays["counters"])
-            sweeps += 1
-            kept = (centred * X).mean(axis=1)
-            visible = variance > 0.02
-            if not visible.any() or np.max(kept[visible] / variance[visible]) < self.settings.memory + floor:
-                break
-        self._arrays["sweeps"] = np.array([sweeps])
+        stir(p, self._given, self._chain, self._swarm, self._arrays["counters"])
+        visible = variance > 0.02
+        kept = np.sqrt(np.mean(((centred * X).mean(axis=1)[visible] / variance[visible]) ** 2)) if visible.any() else 0.0
+        self._arrays["sites"] = np.array([6])
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
         from edgewise.kernels.particle_chain import run_particles
@@ -231,5 +250,5 @@ class ParticleEngine(LineEngine):
             "site_updates": float(counters[5]),
             "weight_ess": float(counters[6] / max(counters[7], 1.0)),
             "particles": float(self._arrays["X"].shape[1]),
-            "sweeps_per_iteration": 2.0 * float(self._arrays["sweeps"][0]),
+            "sites": float(self._arrays["sites"][0]),
         }

@@ -124,3 +124,16 @@ def gibbs_sweep(X, F, lanes, theta, members, start, degree, adjacent, change, pr
     for i in range(X.shape[0]):
         redraw_variable(X[i], F[i], lanes, change)
         spread_change(i, change, X, F, theta, members, start, degree, adjacent, product)
+
+
+@njit(nogil=True, cache=True)
+def dense_sweep(X, lanes, coupling, bias):
+    """One sweep over a model of pairs given by its coupling matrix, the fields computed on the way."""
+    field = np.empty(X.shape[1], np.float32)
+    change = np.empty(X.shape[1], np.float32)
+    for i in range(X.shape[0]):
+        field[:] = np.float32(bias[i])
+        for j in range(X.shape[0]):
+            if coupling[i, j] != 0.0:
+                add_scaled(field, np.float32(coupling[i, j]), X[j])
+        redraw_variable(X[i], field, lanes, change)

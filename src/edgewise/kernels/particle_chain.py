@@ -32,7 +32,7 @@ from edgewise.kernels.chain import (
     tally,
 )
 from edgewise.kernels.exact_chain import choose_swap, log_prior_change, oriented, swap_cells
-from edgewise.kernels.gibbs import compute_fields, gibbs_sweep, spread_change
+from edgewise.kernels.gibbs import compute_fields, redraw_variable, spread_change
 from edgewise.kernels.lines import (
     acceptance,
     draw_proposal,
@@ -63,7 +63,7 @@ from edgewise.kernels.particles import (
 )
 from edgewise.kernels.random import below, normal, uniform
 
-Swarm = namedtuple("Swarm", "X F w lanes split sweeps change_i change_j product ancestors")
+Swarm = namedtuple("Swarm", "X F w lanes cursor split sites change_i change_j product ancestors")
 Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
 
 RESAMPLE_BELOW = 0.5
@@ -316,21 +316,25 @@ def visit_swap(given, chain, swarm, pair_index, counters):
 
 
 @njit(nogil=True, cache=True)
-def sweep(given, chain, swarm, counters):
-    """One Gibbs sweep of all particles."""
-    gibbs_sweep(
-        swarm.X,
-        swarm.F,
-        swarm.lanes,
-        chain.theta,
-        given.members,
-        chain.start,
-        chain.degree,
-        chain.adjacent,
-        swarm.change_i,
-        swarm.product,
-    )
-    counters[SITE_UPDATES] += swarm.X.shape[0] * swarm.X.shape[1]
+def stir(sites, given, chain, swarm, counters):
+    """Gibbs updates of the next `sites` variables in turn, in all particles."""
+    for _ in range(sites):
+        i = swarm.cursor[0]
+        swarm.cursor[0] = i + 1 if i + 1 < swarm.X.shape[0] else 0
+        redraw_variable(swarm.X[i], swarm.F[i], swarm.lanes, swarm.change_i)
+        spread_change(
+            i,
+            swarm.change_i,
+            swarm.X,
+            swarm.F,
+            chain.theta,
+            given.members,
+            chain.start,
+            chain.degree,
+            chain.adjacent,
+            swarm.product,
+        )
+    counters[SITE_UPDATES] += sites * swarm.X.shape[1]
 
 
 @njit(nogil=True, cache=True)
@@ -352,18 +356,14 @@ def resample_if_needed(chain, swarm, counters):
 
 
 @njit(nogil=True, cache=True)
-def refresh(given, chain, swarm, counters):
-    """New noise for the next decisions: as many sweeps as the particles need to forget."""
-    resample_if_needed(chain, swarm, counters)
-    for _ in range(swarm.sweeps):
-        sweep(given, chain, swarm, counters)
-
-
-@njit(nogil=True, cache=True)
-def after_move(given, chain, swarm, counters):
-    """Keep the weights healthy between refreshes."""
-    if resample_if_needed(chain, swarm, counters):
-        sweep(given, chain, swarm, counters)
+def after_visit(moved, given, chain, swarm, counters):
+    """Keep the weights healthy, and stir the particles so that the next decision sees other noise."""
+    if not moved:
+        stir(1, given, chain, swarm, counters)
+    elif resample_if_needed(chain, swarm, counters):
+        stir(swarm.X.shape[0], given, chain, swarm, counters)
+    else:
+        stir(swarm.sites, given, chain, swarm, counters)
 
 
 @njit(nogil=True, cache=True)
@@ -397,29 +397,24 @@ def run_particles(
         if (iteration + step) % FRESH_FIELDS_EVERY == 0:
             fresh_fields(given, chain, swarm)
         for _ in range(scan.swaps):
-            if visit_swap(given, chain, swarm, pair_index, counters):
-                after_move(given, chain, swarm, counters)
+            moved = visit_swap(given, chain, swarm, pair_index, counters)
+            after_visit(moved, given, chain, swarm, counters)
         for position in range(scan.hot.shape[0]):
-            if uniform(chain.stream) < scan.probability[position] and visit_clique(
-                scan.hot[position], True, given, chain, swarm, counters
-            ):
-                after_move(given, chain, swarm, counters)
+            if uniform(chain.stream) < scan.probability[position]:
+                moved = visit_clique(scan.hot[position], True, given, chain, swarm, counters)
+                after_visit(moved, given, chain, swarm, counters)
         for _ in range(scan.cold_tries):
             a = below(chain.stream, n_cliques)
-            if (
-                not scan.is_hot[a]
-                and given.status[a] < 2
-                and visit_clique(a, True, given, chain, swarm, counters)
-            ):
-                after_move(given, chain, swarm, counters)
-        refresh(given, chain, swarm, counters)
+            if not scan.is_hot[a] and given.status[a] < 2:
+                moved = visit_clique(a, True, given, chain, swarm, counters)
+                if moved:
+                    after_visit(moved, given, chain, swarm, counters)
         for position in range(chain.counts[0]):
-            if visit_clique(chain.listed[position], False, given, chain, swarm, counters):
-                after_move(given, chain, swarm, counters)
+            moved = visit_clique(chain.listed[position], False, given, chain, swarm, counters)
+            after_visit(moved, given, chain, swarm, counters)
         for i in range(chain.bias.shape[0]):
-            if visit_bias(i, given, chain, swarm, counters):
-                after_move(given, chain, swarm, counters)
-        refresh(given, chain, swarm, counters)
+            moved = visit_bias(i, given, chain, swarm, counters)
+            after_visit(moved, given, chain, swarm, counters)
         draw_hyper(given, chain)
         if thin > 0 and (iteration + step + 1) % thin == 0:
             record(chain, recorder)

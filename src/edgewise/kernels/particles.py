@@ -22,6 +22,7 @@ from edgewise.kernels.gibbs import add_scaled
 from edgewise.kernels.random import fast_exp, lane_uniform, uniform
 
 FAST = {"reassoc", "contract", "nsz"}
+# error_model="numpy" below: a division that may raise keeps a loop from being vectorised.
 CHUNK = 2048
 FIELD_LIMIT = np.float32(28.0)
 
@@ -33,7 +34,7 @@ def limited(x):
     return x if x > -FIELD_LIMIT else -FIELD_LIMIT
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     """Weighted probabilities of (x_i, x_j) = 00, 10, 01, 11 over one group."""
     coupling = np.float32(theta)
@@ -48,15 +49,17 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
         c01 = np.float32(0.0)
         c11 = np.float32(0.0)
         c = np.float32(0.0)
-        for s in range(low, min(low + CHUNK, end)):
-            ea = fast_exp(limited(fi[s] - coupling * xj[s]))
-            eb = fast_exp(limited(fj[s] - coupling * xi[s]))
+        high = min(low + CHUNK, end)
+        yi, yj, gi, gj, v = xi[low:high], xj[low:high], fi[low:high], fj[low:high], w[low:high]
+        for s in range(v.shape[0]):
+            ea = fast_exp(limited(gi[s] - coupling * yj[s]))
+            eb = fast_exp(limited(gj[s] - coupling * yi[s]))
             eab = ea * eb * factor
-            r = w[s] / (one + ea + eb + eab)
+            r = v[s] / (one + ea + eb + eab)
             c10 += ea * r
             c01 += eb * r
             c11 += eab * r
-            c += w[s]
+            c += v[s]
         total10 += c10
         total01 += c01
         total11 += c11
@@ -67,7 +70,7 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     cells[0] = max(0.0, 1.0 - cells[1] - cells[2] - cells[3])
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     """Sums over one group of w, w^2, w h, w h^2 and w / h, with h the particle's growth under `factors`."""
     coupling = np.float32(theta)
@@ -84,19 +87,21 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
         a2 = np.float32(0.0)
         a3 = np.float32(0.0)
         a4 = np.float32(0.0)
-        for s in range(low, min(low + CHUNK, end)):
-            ea = fast_exp(limited(fi[s] - coupling * xj[s]))
-            eb = fast_exp(limited(fj[s] - coupling * xi[s]))
+        high = min(low + CHUNK, end)
+        yi, yj, gi, gj, v = xi[low:high], xj[low:high], fi[low:high], fj[low:high], w[low:high]
+        for s in range(v.shape[0]):
+            ea = fast_exp(limited(gi[s] - coupling * yj[s]))
+            eb = fast_exp(limited(gj[s] - coupling * yi[s]))
             eab = ea * eb
             before = one + ea + eb + eab * factor
             after = g0 + g1 * ea + g2 * eb + g3 * eab
             h = after / before
-            wh = w[s] * h
-            a0 += w[s]
-            a1 += w[s] * w[s]
+            wh = v[s] * h
+            a0 += v[s]
+            a1 += v[s] * v[s]
             a2 += wh
             a3 += wh * h
-            a4 += w[s] * (before / after)
+            a4 += v[s] * (before / after)
         sums[0] += a0
         sums[1] += a1
         sums[2] += a2
@@ -104,7 +109,7 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
         sums[4] += a4
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
 def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lanes, change_i, change_j):
     """Weights, states and own fields of a pair after a move: coupling by `change`, biases by the shifts."""
     coupling = np.float32(theta)
@@ -150,7 +155,7 @@ def spread_pair_change(i, except_clique, change, F, theta, members, start, degre
             add_scaled(F[members[a, 0] + members[a, 1] - i], np.float32(theta[a]), change)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def single_mean(f, w, begin, end):
     """Weighted probability that a variable is one, over one group."""
     one = np.float32(1.0)
@@ -159,15 +164,17 @@ def single_mean(f, w, begin, end):
     for low in range(begin, end, CHUNK):
         c = np.float32(0.0)
         m = np.float32(0.0)
-        for s in range(low, min(low + CHUNK, end)):
-            c += w[s]
-            m += w[s] / (one + fast_exp(-f[s]))
+        high = min(low + CHUNK, end)
+        g, v = f[low:high], w[low:high]
+        for s in range(v.shape[0]):
+            c += v[s]
+            m += v[s] / (one + fast_exp(-g[s]))
         total += c
         hits += m
     return hits / total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def single_growth(f, w, outside, inside, begin, end, sums):
     """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one."""
     one = np.float32(1.0)
@@ -180,17 +187,19 @@ def single_growth(f, w, outside, inside, begin, end, sums):
         a2 = np.float32(0.0)
         a3 = np.float32(0.0)
         a4 = np.float32(0.0)
-        for s in range(low, min(low + CHUNK, end)):
-            e = fast_exp(limited(f[s]))
+        high = min(low + CHUNK, end)
+        g, v = f[low:high], w[low:high]
+        for s in range(v.shape[0]):
+            e = fast_exp(limited(g[s]))
             before = one + e
             after = g0 + g1 * e
             h = after / before
-            wh = w[s] * h
-            a0 += w[s]
-            a1 += w[s] * w[s]
+            wh = v[s] * h
+            a0 += v[s]
+            a1 += v[s] * v[s]
             a2 += wh
             a3 += wh * h
-            a4 += w[s] * (before / after)
+            a4 += v[s] * (before / after)
         sums[0] += a0
         sums[1] += a1
         sums[2] += a2
@@ -198,7 +207,7 @@ def single_growth(f, w, outside, inside, begin, end, sums):
         sums[4] += a4
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
 def single_follow(x, f, w, shift, outside, inside, lanes, change):
     """Weights, states and field of one variable after its bias moved by `shift`."""
     one = np.float32(1.0)
@@ -280,14 +289,20 @@ def add_to_fields(a, change, X, F, members, product):
         add_scaled(F[i], amount, product)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def relative_ess(w, begin, end):
     """Effective share of the particles of one group, (sum w)^2 / (n sum w^2)."""
     first = 0.0
     second = 0.0
-    for s in range(begin, end):
-        first += w[s]
-        second += w[s] * w[s]
+    for low in range(begin, end, CHUNK):
+        v = w[low : min(low + CHUNK, end)]
+        a = np.float32(0.0)
+        b = np.float32(0.0)
+        for s in range(v.shape[0]):
+            a += v[s]
+            b += v[s] * v[s]
+        first += a
+        second += b
     return first * first / (second * (end - begin))
 
 
@@ -341,19 +356,19 @@ def log_growth(sums, N, noise):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def triple_weights(i, j, k, X, F, s, ij, jk):
+def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
     """Exponentials of the three fields of (i, j, k) without the couplings among them; (i, k) is absent."""
     limit = np.float32(18.0)
-    a = F[i, s] - ij * X[j, s]
-    b = F[j, s] - ij * X[i, s] - jk * X[k, s]
-    c = F[k, s] - jk * X[j, s]
+    a = fi[s] - ij * xj[s]
+    b = fj[s] - ij * xi[s] - jk * xk[s]
+    c = fk[s] - jk * xj[s]
     a = a if a < limit else limit
     b = b if b < limit else limit
     c = c if c < limit else limit
     return fast_exp(a), fast_exp(b), fast_exp(c)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     """Weighted probabilities of the eight states x_i + 2 x_j + 4 x_k over one group."""
     ij = np.float32(theta_ij)
@@ -372,14 +387,18 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
         c5 = np.float32(0.0)
         c6 = np.float32(0.0)
         c7 = np.float32(0.0)
-        for s in range(low, min(low + CHUNK, end)):
-            ei, ej, ek = triple_weights(i, j, k, X, F, s, ij, jk)
+        high = min(low + CHUNK, end)
+        xi, xj, xk = X[i, low:high], X[j, low:high], X[k, low:high]
+        fi, fj, fk = F[i, low:high], F[j, low:high], F[k, low:high]
+        v = w[low:high]
+        for s in range(v.shape[0]):
+            ei, ej, ek = triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk)
             k3 = ei * ej * pij
             k5 = ei * ek
             k6 = ej * ek * pjk
             k7 = k6 * ei * pij
-            r = w[s] / (one + ei + ej + ek + k3 + k5 + k6 + k7)
-            c += w[s]
+            r = v[s] / (one + ei + ej + ek + k3 + k5 + k6 + k7)
+            c += v[s]
             c1 += ei * r
             c2 += ej * r
             c3 += k3 * r
@@ -402,7 +421,7 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     cells[0] = max(0.0, rest)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sums):
     """As :func:`pair_growth` for the eight states of three variables."""
     ij = np.float32(theta_ij)
@@ -418,8 +437,12 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         a2 = np.float32(0.0)
         a3 = np.float32(0.0)
         a4 = np.float32(0.0)
-        for s in range(low, min(low + CHUNK, end)):
-            ei, ej, ek = triple_weights(i, j, k, X, F, s, ij, jk)
+        high = min(low + CHUNK, end)
+        xi, xj, xk = X[i, low:high], X[j, low:high], X[k, low:high]
+        fi, fj, fk = F[i, low:high], F[j, low:high], F[k, low:high]
+        v = w[low:high]
+        for s in range(v.shape[0]):
+            ei, ej, ek = triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk)
             k3 = ei * ej * pij
             k5 = ei * ek
             k6 = ej * ek * pjk
@@ -429,12 +452,12 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
                 g[0] + g[1] * ei + g[2] * ej + g[4] * ek + g[3] * k3 + g[5] * k5 + g[6] * k6 + g[7] * k7
             )
             h = after / before
-            wh = w[s] * h
-            a0 += w[s]
-            a1 += w[s] * w[s]
+            wh = v[s] * h
+            a0 += v[s]
+            a1 += v[s] * v[s]
             a2 += wh
             a3 += wh * h
-            a4 += w[s] * (before / after)
+            a4 += v[s] * (before / after)
         sums[0] += a0
         sums[1] += a1
         sums[2] += a2
