@@ -150,6 +150,7 @@ class LassoPath:
     rule: str | None = None
     tolerance: float = 1e-7
     max_steps: int = 200
+    n_jobs: int = 1
     rows: Rows = field(repr=False, kw_only=True)
 
     def __len__(self) -> int:
@@ -251,6 +252,10 @@ class LassoPath:
         low, high = path.densities[-2:]
         return path if abs(high - density) <= abs(low - density) else path[:-1]
 
+    def extended(self, lambdas: np.ndarray) -> LassoPath:
+        """This path, continued through smaller lambdas."""
+        return self._joined(self._continued(lambdas, len(self))[1:])
+
     def __getitem__(self, part: slice) -> LassoPath:
         return replace(
             self,
@@ -284,8 +289,9 @@ class LassoPath:
             tolerance=self.tolerance,
             max_steps=self.max_steps,
             start=start,
+            n_jobs=self.n_jobs,
         )
-        return more if before is None else self[max(before - 1, 0) : before]._joined(more)
+        return more if before is None else self[before - 1 : before]._joined(more)
 
 
 def lambda_grid(kind: Kind, rows: Rows, count: int, ratio: float) -> np.ndarray:
@@ -352,5 +358,6 @@ def solve_path(
         rule,
         tolerance,
         max_steps,
+        n_jobs,
         rows=rows,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from edgewise._lasso import COMBINE, RULES, Kind, LassoPath, Rows, lambda_grid, solve_path
+from edgewise._selection import choose_by_cross_validation, choose_by_ebic, pseudo_log_likelihoods
 from edgewise.data import BinaryData, encode_rows, read_data
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.model import MRF
@@ -69,11 +69,11 @@ class _Lasso(BaseEstimator):
         if self.density is not None:
             chosen = path.solved_at_density(self.density)
         elif lam == "ebic":
-            self.ebic_ = extended_bic(path, self.gamma)
-            chosen = _best_by_node(path, self.ebic_) if self.ebic_.ndim == 2 else _cut(path, self.ebic_)
+            path, self.ebic_, chosen = choose_by_ebic(path, self.gamma)
         elif lam == "cv":
-            self.cv_scores_ = self._cross_validate(values, data.weights, grid, data.names)
-            chosen = _cut(path, -self.cv_scores_.mean(axis=1))
+            path, self.cv_scores_, chosen = choose_by_cross_validation(
+                path, values, data.weights, self.cv, self.random_state
+            )
         self.path_ = path
         self.lam_ = self._chosen_lambda(path, lam, chosen)
         self.coupling_ = chosen.couplings[-1].copy()
@@ -91,7 +91,7 @@ class _Lasso(BaseEstimator):
         """Mean pseudo-log-likelihood of the rows of `X` under the chosen model."""
         check_is_fitted(self)
         rows = encode_rows(X, list(self.feature_names_in_), self.levels_)
-        return float(_pseudo_log_likelihood(rows, self.bias_[None], self.coupling_[None])[0].mean())
+        return float(pseudo_log_likelihoods(rows, self.bias_[None], self.coupling_[None]).mean())
 
     def _solve(self, rows: Rows, grid: np.ndarray, names: tuple[str, ...]) -> LassoPath:
         return solve_path(
@@ -140,27 +140,6 @@ class _Lasso(BaseEstimator):
             raise DataError(f"gamma of the EBIC must not be negative, it is {self.gamma!r}.")
         return lam
 
-    def _cross_validate(
-        self, values: np.ndarray, weights: np.ndarray | None, grid: np.ndarray, names: tuple[str, ...]
-    ) -> np.ndarray:
-        """Held-out mean pseudo-log-likelihood, one row per lambda and one column per fold."""
-        n = len(values)
-        if not 2 <= self.cv <= n:
-            raise DataError(
-                f"cv={self.cv!r} folds of {n} rows are not possible; give 2 up to the number of rows."
-            )
-        weights = np.ones(n) if weights is None else weights
-        rng = np.random.default_rng(self.random_state)
-        folds = np.array_split(rng.permutation(n), self.cv)
-        scores = np.empty((len(grid), self.cv))
-        for number, fold in enumerate(folds):
-            train = np.ones(n, bool)
-            train[fold] = False
-            path = self._solve(Rows.collect(values[train], weights[train]), grid, names)
-            held_out = _pseudo_log_likelihood(values[fold], path.biases, path.couplings)
-            scores[:, number] = held_out @ weights[fold] / weights[fold].sum()
-        return scores
-
     def _chosen_lambda(self, path: LassoPath, lam: float | str, chosen: LassoPath) -> Any:
         if lam == "ebic" and self.density is None and self._kind == "nodewise":
             return path.lambdas[self.ebic_.argmin(axis=0)]
@@ -193,7 +172,8 @@ class NodewiseLasso(_Lasso):
         Number of folds.
     n_lambdas, lambda_ratio : int, float
         The path has `n_lambdas` penalties from the smallest without couplings down to `lambda_ratio`
-        times that, evenly spaced in the logarithm.
+        times that, evenly spaced in the logarithm. Where "ebic" or "cv" finds its best at the end, the path
+        is continued.
     tol : float
         Largest violation of the optimality conditions that is accepted (in units of the gradient).
     max_steps : int
@@ -319,52 +299,6 @@ class PseudoLikelihoodLasso(_Lasso):
         self.random_state = random_state
         self.missing = missing
         self.constant = constant
-
-
-def extended_bic(path: LassoPath, gamma: float) -> np.ndarray:
-    """Extended Bayesian information criterion along a path; smaller is better.
-
-    Node-wise (Foygel & Drton 2011, as IsingFit): for every lambda and node, -2 log-likelihood + k log N +
-    2 gamma k log(p - 1), with k coefficients; an array (L, p). Joint: -2 log pseudo-likelihood +
-    E log N + 4 gamma E log p, with E edges; an array (L,).
-    """
-    p = path.coefficients.shape[1]
-    total = path.rows.total
-    if path.kind == "joint":
-        edges = np.count_nonzero(path.couplings, axis=(1, 2)) / 2
-        return 2 * total * path.losses.sum(axis=1) + edges * (np.log(total) + 4 * gamma * np.log(p))
-    present = path.coefficients != 0
-    present[:, np.arange(p), np.arange(p)] = False
-    count = present.sum(axis=2)
-    return 2 * total * path.losses + count * (np.log(total) + 2 * gamma * np.log(max(p - 1, 1)))
-
-
-def _cut(path: LassoPath, criterion: np.ndarray) -> LassoPath:
-    return path[: int(criterion.argmin()) + 1]
-
-
-def _best_by_node(path: LassoPath, criterion: np.ndarray) -> LassoPath:
-    """A path of one entry that takes each node's regression from its own best lambda."""
-    best = criterion.argmin(axis=0)
-    nodes = np.arange(len(best))
-    return replace(
-        path,
-        lambdas=path.lambdas[best].max(keepdims=True),
-        coefficients=path.coefficients[best, nodes][None],
-        losses=path.losses[best, nodes][None],
-        margins=path.margins[best, nodes][None],
-        violations=path.violations[best, nodes][None],
-    )
-
-
-def _pseudo_log_likelihood(rows: np.ndarray, biases: np.ndarray, couplings: np.ndarray) -> np.ndarray:
-    """Pseudo-log-likelihood of every row under every solution: float64 (L, n)."""
-    values = rows.astype(np.float64)
-    signs = 1.0 - 2.0 * values
-    result = np.empty((len(biases), len(values)))
-    for index, (bias, coupling) in enumerate(zip(biases, couplings)):
-        result[index] = -np.logaddexp(0.0, signs * (bias + values @ coupling)).sum(axis=1)
-    return result
 
 
 def _workers(n_jobs: int | None) -> int:

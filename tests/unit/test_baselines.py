@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from edgewise import NodewiseLasso, PseudoLikelihoodLasso, exact
-from edgewise.baselines import extended_bic
+from edgewise._selection import extended_bic
 from edgewise.datasets import lattice_model
 from edgewise.errors import DataError, EdgewiseWarning
 
@@ -127,6 +127,17 @@ def test_ebic_by_hand(table):
     assert fitted.lam_[node] == fitted.path_.lambdas[fitted.ebic_[:, node].argmin()]
     joint = PseudoLikelihoodLasso(gamma=0.5).fit(table)
     assert joint.lam_ == joint.path_.lambdas[extended_bic(joint.path_, 0.5).argmin()]
+
+
+@BOTH
+@pytest.mark.parametrize("lam", ["ebic", "cv"])
+def test_path_goes_on_until_the_best_lies_inside(kind, lam, table):
+    short = kind(lam, n_lambdas=6, lambda_ratio=0.8, random_state=0).fit(table)
+    assert len(short.path_) > 6
+    assert (np.diff(np.log(short.path_.lambdas)) == pytest.approx(np.log(0.8) / 5)) is True
+    criterion = short.ebic_ if lam == "ebic" else -short.cv_scores_.mean(axis=1)
+    assert (criterion.argmin(axis=0) < len(short.path_) - 1).all()
+    assert np.min(short.lam_) > short.path_.lambdas[-1]
 
 
 def test_larger_gamma_never_adds_edges(table):
