@@ -196,6 +196,23 @@ def test_nltcs_fully_connected_model(real_data):
     assert likelihood.mean == pytest.approx(-6.029, abs=0.02)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::edgewise.errors.EdgewiseWarning")
+def test_nltcs_posterior_mixture(real_data):
+    """As good as the fully connected maximum-likelihood model with fewer edges."""
+    from edgewise import SpikeSlabMRF
+
+    with np.load(real_data / "debd" / "nltcs.npz") as file:
+        train, test = file["train"], file["test"]
+    fitted = SpikeSlabMRF(
+        engine="exact", chains=2, min_draws=100, max_draws=300, thin=1, random_state=0, progress=False
+    ).fit(train)
+    likelihood = predict.log_likelihood(fitted, test)
+    assert likelihood.method == "exact"
+    assert likelihood.mean == pytest.approx(-6.029, abs=0.005)
+    assert fitted.posterior_.density()[0] < 0.95
+
+
 def test_windows_and_groups():
     windows = predict.grid_windows(12, 9)
     assert windows.shape == (70, 9)
