@@ -172,7 +172,10 @@ def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, 
             n_dying += 1
     log_chance = log_slab_density(0.0, slab_scale) + max(log_odds + log_reach[0], log_reach[1])
     chance = math.exp(min(0.0, log_chance))
-    skip_scale = 1.0 / math.log1p(-chance) if chance < 1.0 else 0.0
+    # No candidate left to be born: the first skip leads past the end.
+    skip_scale = -math.inf
+    if chance > 0.0:
+        skip_scale = 1.0 / math.log1p(-chance) if chance < 1.0 else 0.0
     born = np.empty(16, np.int64)
     newborn = np.empty((16, 2))
     n_born = 0
