@@ -1,8 +1,9 @@
 """What watching and saving cost: ``python -m benchmarks.overhead [SECONDS]``.
 
 Progress and checkpoints add up the time they take while they take it, so that both shares come from one run
-and are not blurred by the noise of the machine. A plain run, a watched run and a saved run of the same
-draws are timed in turn as well, for whoever does not trust that.
+and are not blurred by the noise between runs. A plain run, a watched run and a saved run of the same
+draws are compared in CPU time as well (other work on the machine does not count there), for whoever does
+not trust that.
 """
 
 from __future__ import annotations
@@ -73,27 +74,33 @@ def watched(*arguments, **options) -> RunResult:
         chains.open_display = opened
 
 
+def with_cost(function, *arguments, **options) -> tuple[dict, float]:
+    """Facts of a run, and its CPU seconds."""
+    before = time.process_time()
+    result = function(*arguments, **options)
+    return result.info, time.process_time() - before
+
+
 def measure(label: str, problem: Problem, engine: str, seconds: float) -> None:
     pilot = timed(problem, engine, 10**7, seconds, progress=False)
     draws = len(pilot.draws[0])
     shares: dict[str, list[float]] = {"progress": [], "every 60 s": [], "every 5 s": []}
-    walls: dict[str, list[float]] = {"plain": [], "watched": [], "saved": []}
+    costs: dict[str, list[float]] = {"plain": [], "watched": [], "saved": []}
     for _ in range(3):
-        walls["plain"].append(timed(problem, engine, draws, progress=False).info["seconds"])
-        info = watched(problem, engine, draws).info
-        walls["watched"].append(info["seconds"])
+        _, cost = with_cost(timed, problem, engine, draws, progress=False)
+        costs["plain"].append(cost)
+        info, cost = with_cost(watched, problem, engine, draws)
+        costs["watched"].append(cost)
         shares["progress"].append(info["progress_seconds"] / info["seconds"])
         for every in (60, 5):
             with tempfile.TemporaryDirectory() as path:
-                info = timed(
-                    problem, engine, draws, progress=False, checkpoint=f"{path}/c", checkpoint_every=every
-                ).info
+                options = {"progress": False, "checkpoint": f"{path}/c", "checkpoint_every": every}
+                info, cost = with_cost(timed, problem, engine, draws, **options)
             shares[f"every {every} s"].append(info["checkpoint_seconds"] / info["seconds"])
-            if every == 5:
-                walls["saved"].append(info["seconds"])
-    plain = statistics.median(walls["plain"])
+        costs["saved"].append(cost)
+    plain = statistics.median(costs["plain"])
     cells = [f"{100 * statistics.median(share):.3f} %" for share in shares.values()]
-    cells += [f"{100 * (statistics.median(walls[name]) / plain - 1):+.1f} %" for name in ("watched", "saved")]
+    cells += [f"{100 * (statistics.median(costs[name]) / plain - 1):+.1f} %" for name in ("watched", "saved")]
     print(f"{label:24s} {engine:9s} {draws:8,d}" + "".join(f"{cell:>13s}" for cell in cells), flush=True)
 
 
@@ -102,7 +109,7 @@ def main() -> None:
     started = time.monotonic()
     print(f"Two chains, runs of about {seconds:g} s, medians of three rounds; shares of the run time.")
     headings = ("progress", "saved, 60 s", "saved, 5 s", "watched", "saved, 5 s")
-    print(f"{'':43s}{'measured inside the run':>39s}{'against plain':>26s}")
+    print(f"{'':43s}{'measured inside the run':>39s}{'CPU against plain':>26s}")
     print(f"{'data':24s} {'engine':9s} {'draws':>8s}" + "".join(f"{heading:>13s}" for heading in headings))
     cases = [
         ("block, N = 100", block_model(0), 100, "exact"),

@@ -127,7 +127,8 @@ def run(
     starts = _starts(start, chains)
     workers = worker_count(n_jobs, chains)
     reason = "You chose it."
-    if engine_name == "auto":
+    chosen = engine_name == "auto"
+    if chosen:
         engine_name, reason = choose(problem)
     load_engine(engine_name)
     settings = dict(settings or {})
@@ -154,6 +155,8 @@ def run(
     recorder = Recorder(store, checkpoint_every)
     own = ThreadPoolExecutor(workers, "edgewise") if executor is None else None
     display = open_display(progress, callback)
+    if chosen:
+        display.message(f"Engine: {engine_name}. {reason}")
     try:
         with Interrupt() as interrupt:
             conductor = Conductor(

@@ -208,11 +208,14 @@ class Conductor:
                     raise
                 self.interrupt.pressed = True
             else:
-                chain.take(delivery, time.monotonic() - since)
+                now = time.monotonic()
+                chain.take(delivery, now - since)
+                if self.display.watched and now - chain.seen_at >= self.display.interval:
+                    chain.glance()
+                    self.display.seconds += time.monotonic() - now
 
     def _show(self, phase: str) -> None:
-        for chain in self._idle():
-            chain.glance()
+        started = time.monotonic()
         views = [
             ChainView(chain.iteration, chain.warm_up, chain.n_draws, *chain.seen) for chain in self.chains
         ]
@@ -227,6 +230,7 @@ class Conductor:
                 remaining=self._remaining(),
             )
         )
+        self.display.seconds += time.monotonic() - started
 
     def _remaining(self) -> float:
         left = float("nan")

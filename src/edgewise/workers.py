@@ -103,6 +103,7 @@ class Chain:
         self.warm_up = -1  # not known before the engine is built
         self.thin = 1
         self.seen = (0, float("nan"))
+        self.seen_at = float("-inf")
         self.pieces: list[Draws] = [draws] if draws is not None and len(draws) else []
         self.n_draws = len(draws) if draws is not None else 0
         self.unsaved: list[Draws] = []
@@ -173,6 +174,7 @@ class Chain:
         """Remember the number of edges and the acceptance rate for the display; only between slices."""
         facts = self.facts()
         self.seen = facts.active, acceptance(facts.counters)
+        self.seen_at = time.monotonic()
 
     def edge_sums(self) -> dict[str, np.ndarray]:
         """Per-candidate totals of the engine; only between slices."""
