@@ -1,7 +1,8 @@
 """What watching and saving cost: ``python -m benchmarks.overhead [SECONDS]``.
 
-Progress and checkpoints add up what they take while they take it, so that each share comes from one run and is
-not blurred by the noise between runs. A saved run always pays for one save at its beginning and one at its end.
+Progress and checkpoints add up what they take while they take it, so that each share comes from one run and
+is not blurred by the noise between runs. A saved run always pays for one save at its beginning and one at its
+end.
 """
 
 from __future__ import annotations
