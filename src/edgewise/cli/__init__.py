@@ -58,12 +58,7 @@ for command in (use.predict, use.sample, use.export):
     app.command(rich_help_panel="Use a posterior")(command)
 app.command(rich_help_panel="Other")(make.simulate)
 app.command(rich_help_panel="Other")(doctor.doctor)
-if reproduce.available():
-    app.command(
-        rich_help_panel="Other",
-        add_help_option=False,
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    )(reproduce.reproduce)
+app.command(rich_help_panel="Other")(reproduce.reproduce)
 
 
 def main() -> None:

@@ -1,0 +1,257 @@
+"""``edgewise reproduce``: plan, run, tables, figures, claims, page."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from edgewise.errors import DataError, FileError
+from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.profiles import find_profile
+from edgewise.experiments.runner import Task, finished, run_tasks, unique
+
+FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "other")
+TASKS = "tasks"
+RUN = "run.json"
+
+
+def figure_module(name: str) -> ModuleType:
+    """The module of a figure."""
+    return import_module(f"edgewise.experiments.{name}")
+
+
+def chosen_figures(name: str) -> tuple[str, ...]:
+    """The figures that a word on the command line stands for."""
+    if name == "all":
+        return FIGURES
+    short = f"fig{name}" if name.isdigit() else name
+    if short not in FIGURES:
+        raise DataError(f"There is no figure {name!r}; the figures are {', '.join(FIGURES)} and all.")
+    return (short,)
+
+
+def run(
+    figure: str,
+    directory: str | os.PathLike[str],
+    *,
+    profile: str = "quick",
+    seed: int = 1,
+    jobs: int = -1,
+    data: str | os.PathLike[str] | None = None,
+    plan_only: bool = False,
+    draw_only: bool = False,
+    page: str | os.PathLike[str] | None = None,
+    executor: Any = None,
+) -> Path:
+    """Run experiments, or go on with them, and write tables, figures, claims and the page.
+
+    Parameters
+    ----------
+    figure : str
+        "fig2" to "fig11", "other" or "all".
+    directory : path
+        Where everything is written; finished tasks found there are not computed again.
+    profile : {"quick", "full", "smoke"}
+    seed : int
+        Of everything; the same seed gives the same tables.
+    jobs : int
+        Processes; -1 for one per processor.
+    data : path, optional
+        Directory of the original MNIST files; ``EDGEWISE_DATA`` by default.
+    plan_only : bool
+        Only say what there is to do.
+    draw_only : bool
+        Compute nothing: make tables, figures and page from the tasks that are finished.
+    page : path, optional
+        Write the page there too, with figures and tables in a folder of the same name.
+    executor : concurrent.futures.Executor, optional
+        Where to compute instead of in processes of its own.
+
+    Returns
+    -------
+    path
+        The page.
+    """
+    names = chosen_figures(figure)
+    directory = Path(directory)
+    data = data or os.environ.get("EDGEWISE_DATA") or None
+    plan = Plan(find_profile(profile), int(seed), None if data is None else str(data))
+    modules = {name: figure_module(name) for name in names}
+    # The tasks of several figures are one list: longest first keeps all processors busy to the end.
+    tasks = unique(task for module in modules.values() for task in module.tasks(plan))
+    jobs = (os.cpu_count() or 1) if jobs < 1 else jobs
+    _announce(plan, tasks, finished(tasks, directory / TASKS), jobs)
+    if plan_only:
+        return directory
+    _check_directory(directory, plan)
+    results: dict[str, Any] = {}
+    if draw_only:
+        results |= finished(tasks, directory / TASKS)
+    else:
+        results |= _run(tasks, directory, jobs, executor)
+    further = _follow_ups(modules.values(), plan, results)
+    results |= finished(further, directory / TASKS) if draw_only else _run(further, directory, jobs, executor)
+    state = _state(plan, [*tasks, *further], results)
+    _write_json(directory / RUN, state)
+    for name, module in modules.items():
+        write_figure(name, module, plan, results, directory, state)
+    from edgewise.experiments.gallery import show_claims, write_claims, write_page
+
+    judgements = write_claims(directory)
+    show_claims(judgements)
+    made = write_page(directory, directory / "reproduction.md", directory)
+    if page is not None:
+        target = Path(page)
+        folder = target.with_suffix("")
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(directory.glob("*")):
+            if path.suffix in (".csv", ".json", ".png"):
+                shutil.copyfile(path, folder / path.name)
+        made = write_page(directory, target, folder)
+    _say(f"The page is {made}.")
+    return made
+
+
+def _run(tasks: Sequence[Task], directory: Path, jobs: int, executor: Any) -> dict[str, Any]:
+    started = time.monotonic()
+
+    def progress(done: int, total: int, key: str, remaining: float) -> None:
+        _say(
+            f"[{time.monotonic() - started:6.0f} s] {done} of {total} tasks, about "
+            f"{_duration(remaining / jobs)} left: {key}"
+        )
+
+    return run_tasks(tasks, directory / TASKS, jobs=jobs, executor=executor, progress=progress)
+
+
+def _follow_ups(modules: Any, plan: Plan, results: Results) -> list[Task]:
+    return unique(
+        task for module in modules if hasattr(module, "follow_up") for task in module.follow_up(plan, results)
+    )
+
+
+def write_figure(
+    name: str, module: ModuleType, plan: Plan, results: Results, directory: Path, state: dict[str, Any]
+) -> None:
+    """Write the tables of one figure, what they were made from, and the picture."""
+    tables: Tables = module.tables(plan, results)
+    if not tables:
+        return
+    tasks = list(module.tasks(plan))
+    if hasattr(module, "follow_up"):
+        tasks += module.follow_up(plan, results)
+    for label, table in tables.items():
+        _write(
+            directory / f"{label}.csv", table.to_csv(index=False, float_format="%.8g", lineterminator="\n")
+        )
+    record = {
+        "figure": name,
+        "title": module.TITLE,
+        "profile": state["profile"],
+        "seed": state["seed"],
+        "settings": state["settings"],
+        "versions": state["versions"],
+        "images": state["images"],
+        "tasks": {task.key: dict(task.arguments) for task in tasks if task.key in results},
+        "missing": sorted(task.key for task in tasks if task.key not in results),
+        "tables": {label: {"rows": len(table), "columns": list(table)} for label, table in tables.items()},
+    }
+    # The place of the data is no part of the result, and may be nobody's business.
+    for arguments in record["tasks"].values():
+        arguments.pop("place", None)
+    _write_json(directory / f"{name}.json", record)
+    if not record["missing"] or _enough(name, tables):
+        picture = module.draw(tables)
+        picture.savefig(directory / f"{name}.png", dpi=90, metadata={"Software": None})
+
+
+def _enough(name: str, tables: Tables) -> bool:
+    """Whether an unfinished figure has every table that its picture needs."""
+    needed = {
+        "fig2": {"fig2", "fig2_autocorrelation"},
+        "fig6": {"fig6", "fig6_truth"},
+        "fig8": {"fig8", "fig8_sizes"},
+        "fig11": {"fig11", "fig11_likeness"},
+        "other": set(),
+    }
+    return needed.get(name, {name}) <= set(tables)
+
+
+def _state(plan: Plan, tasks: Sequence[Task], results: Results) -> dict[str, Any]:
+    from edgewise.chains import versions
+    from edgewise.experiments.data import image_source
+
+    done = [task for task in tasks if task.key in results]
+    return {
+        "profile": plan.profile.name,
+        "seed": plan.seed,
+        "settings": plan.profile.to_dict(),
+        "versions": versions(),
+        "images": image_source(plan.profile.images, plan.data),
+        "tasks": len(tasks),
+        "finished": len(done),
+        "processor_seconds": round(sum(results[task.key].seconds for task in done), 1),
+        "estimated_seconds": round(sum(task.cost for task in tasks), 1),
+    }
+
+
+def _check_directory(directory: Path, plan: Plan) -> None:
+    """Tables of one directory belong to one profile and seed."""
+    path = directory / RUN
+    if path.exists():
+        state = json.loads(path.read_text())
+        if (state["profile"], state["seed"]) != (plan.profile.name, plan.seed):
+            raise FileError(
+                f"{directory} has a run of the profile {state['profile']} with seed {state['seed']}. "
+                "Use another directory, or that profile and seed to go on with it."
+            )
+    try:
+        (directory / TASKS).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise FileError(f"{directory} is not a directory; give another one with -o.") from None
+
+
+def _announce(plan: Plan, tasks: Sequence[Task], done: Results, jobs: int) -> None:
+    left = sum(task.cost for task in tasks if task.key not in done)
+    _say(
+        f"Profile {plan.profile.name}, seed {plan.seed}: {len(tasks)} tasks, {len(done)} finished; about "
+        f"{_duration(left)} of processor time to go, {_duration(left / jobs)} with {jobs} "
+        f"process{'es' * (jobs > 1)}."
+    )
+    groups: dict[str, list[float]] = {}
+    for task in tasks:
+        words = task.key.split("-")
+        name = "-".join(words[:2]) if words[0] != "graph" else "graph"
+        group = groups.setdefault(name, [0, 0.0])
+        group[0] += 1
+        group[1] += task.cost
+    for name, (count, cost) in groups.items():
+        _say(f"  {name:16s} {count:4.0f} tasks  {_duration(cost)}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    _write(path, json.dumps(value, indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,209 @@
+"""Langevin dynamics on the true graph of the block model: momentum, step size, rejections.
+
+The graph is fixed (every true edge forced in, no other candidate), so that only the parameters move, as in
+section 3 of the paper.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgewise.experiments.data import case, true_model
+from edgewise.experiments.methods import Found, place
+from edgewise.experiments.profiles import Profile
+from edgewise.experiments.runner import Task
+
+ALPHAS = (0.0, 0.5, 0.9, 0.99)
+STEPS = (0.01, 0.03, 0.1, 0.3)
+PUBLISHED = 1e-3
+# A step at which 10K draws of both chains say something about means and standard deviations.
+MEASURED = 0.02
+LEAPFROG_STEPS = (0.05, 0.1, 0.2, 0.4, 0.8)
+LAGS = 60
+
+
+def fixed_graph(
+    seed: int,
+    rows: int,
+    engine: str,
+    draws: int,
+    thin: int,
+    warm_up: int,
+    place: dict[str, Any],
+    step: float | None = None,
+    alpha: float | None = None,
+) -> Found:
+    """Draw the parameters of the true graph: means, standard deviations and autocorrelations."""
+    from edgewise.convergence import effective_draws
+
+    posterior = _posterior(seed, rows, engine, draws, thin, warm_up, place, step, alpha)
+    values = np.stack([posterior.draws_of(tuple(clique)) for clique in posterior.features.members])
+    lags = np.unique(np.round(np.geomspace(1, draws // 3, LAGS)).astype(int))
+    arrays = {
+        "mean": values.mean(axis=(1, 2)),
+        "sd": values.std(axis=(1, 2)),
+        "ess": effective_draws(values),
+        "lags": lags * thin,
+        "autocorrelation": autocorrelation(values[:, 0], lags).astype(np.float32),
+    }
+    return {"cliques": posterior.features.members.tolist()}, arrays
+
+
+def _posterior(
+    seed: int,
+    rows: int,
+    engine: str,
+    draws: int,
+    thin: int,
+    warm_up: int,
+    place: dict[str, Any],
+    step: float | None = None,
+    alpha: float | None = None,
+) -> Any:
+    from edgewise.estimators import SpikeSlabMRF
+    from edgewise.priors import Prior
+
+    truth = true_model("block", seed, 10)
+    settings: dict[str, Any] = {"warm_up": warm_up}
+    if engine == "langevin":
+        settings |= {"step_size": step, "momentum_retained": alpha}
+    return (
+        SpikeSlabMRF(
+            engine,
+            chains=1,
+            min_draws=draws,
+            max_draws=draws,
+            thin=thin,
+            target_ess=None,
+            prior=Prior(forced=truth.cliques),
+            features=list(truth.cliques),
+            settings=settings,
+            n_jobs=1,
+            random_state=seed,
+            progress=False,
+            constant="keep",
+        )
+        .fit(case("block", rows, 0, seed, **place).train)
+        .posterior_
+    )
+
+
+def autocorrelation(values: np.ndarray, lags: np.ndarray) -> np.ndarray:
+    """Autocorrelation of every row at the given lags: float64 (rows, lags)."""
+    centred = values - values.mean(axis=1, keepdims=True)
+    variance = (centred**2).mean(axis=1)
+    result = np.empty((len(values), len(lags)))
+    for k, lag in enumerate(lags):
+        result[:, k] = (centred[:, lag:] * centred[:, :-lag]).sum(axis=1) / values.shape[1] / variance
+    return result
+
+
+def leapfrog(
+    seed: int, rows: int, points: int, steps: list[float], draws: int, place: dict[str, Any]
+) -> Found:
+    """Rejection rate of one preconditioned leapfrog step with the exact gradient (eq. 4).
+
+    Started from posterior draws of the exact engine with fresh momenta, the mean of 1 - min(1, exp(-dH)) is
+    the rate at which an accept/reject step would refuse.
+    """
+    from edgewise import exact
+
+    posterior = _posterior(seed, rows, "exact", draws, 1, min(500, draws), place)
+    here = case("block", rows, 0, seed, **place)
+    states = exact.states(posterior.n_variables).astype(np.float64)
+    members = posterior.features.members
+    features = np.concatenate([states, states[:, members[:, 0]] * states[:, members[:, 1]]], axis=1)
+    train = here.train.astype(np.float64)
+    sums = np.concatenate([train, train[:, members[:, 0]] * train[:, members[:, 1]]], axis=1).sum(axis=0)
+    rng = np.random.default_rng([seed, 7])
+    chosen = rng.permutation(draws)[:points]
+    joined = posterior.joined
+    values = np.stack([posterior.draws_of(tuple(clique))[0] for clique in members], axis=1)
+    theta = np.concatenate([joined.biases, values], axis=1)[chosen]
+    p = posterior.n_variables
+    precision = np.full(theta.shape, 1e-2)
+    precision[:, p:] = (joined.slab_scale[chosen] ** -2)[:, None]
+    mean_point = np.concatenate([joined.biases, values], axis=1).mean(axis=0)
+    _, moments = _log_density(mean_point[None], features, sums, rows, np.zeros((1, len(sums))))
+    frequency = (sums - moments[0]) / rows
+    scale = (rows * frequency * (1 - frequency) + precision.mean(axis=0)) ** -0.5
+    result = []
+    momentum = rng.standard_normal(theta.shape)
+    before, gradient = _log_density(theta, features, sums, rows, precision)
+    for step in steps:
+        half = momentum + 0.5 * step * scale * gradient
+        moved = theta + step * scale * half
+        after, new_gradient = _log_density(moved, features, sums, rows, precision)
+        last = half + 0.5 * step * scale * new_gradient
+        change = after - before - 0.5 * (last**2).sum(axis=1) + 0.5 * (momentum**2).sum(axis=1)
+        refused = -np.expm1(np.minimum(change, 0.0))
+        result.append(
+            {
+                "step": step,
+                "rejection": float(refused.mean()),
+                "standard_error": float(refused.std(ddof=1) / np.sqrt(len(refused))),
+            }
+        )
+    return {"table": result}, {}
+
+
+def _log_density(
+    theta: np.ndarray, features: np.ndarray, sums: np.ndarray, rows: int, precision: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log posterior density of each row of parameters up to a constant, and its gradient (eq. 5)."""
+    energy = theta @ features.T
+    top = energy.max(axis=1, keepdims=True)
+    weight = np.exp(energy - top)
+    total = weight.sum(axis=1, keepdims=True)
+    means = weight @ features / total
+    log_z = top[:, 0] + np.log(total[:, 0])
+    value = theta @ sums - rows * log_z - 0.5 * (precision * theta**2).sum(axis=1)
+    return value, sums - rows * means - precision * theta
+
+
+def fixed_graph_task(
+    profile: Profile,
+    seed: int,
+    engine: str,
+    step: float | None = None,
+    alpha: float | None = None,
+    share: float = 1.0,
+) -> Task:
+    """The task of one chain on the fixed graph; `share` of the profile's iterations."""
+    arguments: dict[str, Any] = {
+        "seed": seed,
+        "rows": profile.rows,
+        "engine": engine,
+        "place": place(profile, "block", None),
+    }
+    if engine == "exact":
+        total = 2 * profile.exact_draws
+        arguments |= {"draws": total, "thin": 1, "warm_up": min(500, total)}
+        return Task("graph-exact", "dynamics:fixed_graph", arguments, total * 0.3e-3)
+    iterations = int(profile.refreshment_iterations * share)
+    draws = min(10_000, iterations // 10)
+    arguments |= {
+        "draws": draws,
+        "thin": iterations // draws,
+        "warm_up": iterations // 10,
+        "step": step,
+        "alpha": alpha,
+    }
+    return Task(
+        f"graph-langevin-step{step:g}-alpha{alpha:g}", "dynamics:fixed_graph", arguments, iterations * 6e-6
+    )
+
+
+def leapfrog_task(profile: Profile, seed: int) -> Task:
+    """The task of the rejection rates."""
+    arguments = {
+        "seed": seed,
+        "rows": profile.rows,
+        "points": profile.leapfrog_points,
+        "steps": list(LEAPFROG_STEPS),
+        "draws": max(profile.leapfrog_points, profile.exact_draws),
+        "place": place(profile, "block", None),
+    }
+    return Task("graph-leapfrog", "dynamics:leapfrog", arguments, 30.0 * profile.leapfrog_points / 400)

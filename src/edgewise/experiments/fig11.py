@@ -1,0 +1,143 @@
+"""Figure 11: images sampled from models of edge density 0.2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgewise.experiments.data import case
+from edgewise.experiments.drawing import new_figure
+from edgewise.experiments.fig8 import matched
+from edgewise.experiments.methods import LASSOS, place
+from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.runner import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Samples of models of edge density 0.2"
+DENSITY = 0.2
+SHOWN = 36
+REAL = "test images"
+
+
+def _rows(plan: Plan) -> int:
+    return plan.profile.mnist_rows[-1]
+
+
+def _grid(plan: Plan) -> list[tuple[float, Task]]:
+    return [(p0, plan.bayes("mnist", _rows(plan), 0, p0)) for p0 in plan.grid("mnist")]
+
+
+def _lasso(plan: Plan, method: str) -> Task:
+    return plan.lasso(
+        "mnist",
+        _rows(plan),
+        0,
+        method,
+        densities=(DENSITY,),
+        generated=plan.profile.samples,
+        label="-fig11",
+    )
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """Both paths at the density, and the fixed-p0 fits between which the right p0 lies."""
+    return [_lasso(plan, "Wain"), _lasso(plan, "MLE"), *(task for _, task in _grid(plan))]
+
+
+def follow_up(plan: Plan, results: Results) -> list[Task]:
+    """Fits whose mixture, or whose median model, should have the density."""
+    found = []
+    for method, label in (("Bayes", "-mixture"), ("Bayes PM", "-median")):
+        for p0 in matched(_grid(plan), results, (DENSITY,), method).values():
+            found.append(
+                plan.bayes(
+                    "mnist", _rows(plan), 0, p0, label=f"-fig11{label}", generated=plan.profile.samples
+                )
+            )
+    return found
+
+
+def tables(plan: Plan, results: Results) -> Tables:
+    """The images as strings of zeros and ones, and how far they are from real ones."""
+    import pandas
+
+    images: dict[str, np.ndarray] = {}
+    scores: dict[str, dict[str, float]] = {}
+    for method, task in zip(("Bayes", "Bayes PM"), follow_up(plan, results)):
+        if task.key in results:
+            images[method] = results[task.key].arrays[f"samples {method}"]
+            scores[method] = results[task.key].values["scores"][method]
+    for method in LASSOS:
+        result = results.get(_lasso(plan, "MLE" if method == "MLE" else "Wain").key)
+        label = f"{method} {DENSITY:g}"
+        if result is not None and f"samples {label}" in result.arrays:
+            images[method] = result.arrays[f"samples {label}"]
+            scores[method] = result.values["at"][label]
+    if not images:
+        return {}
+    profile = plan.profile
+    here = case("mnist", _rows(plan), 0, plan.seed, **place(profile, "mnist", plan.data))
+    half = len(here.test) // 2
+    # Real images are the yardstick; they are measured but not copied into the table.
+    images[REAL] = here.test[:half][: profile.samples]
+    assert here.shape is not None
+    pictures, facts = [], []
+    for method, rows in images.items():
+        for number, row in enumerate([] if method == REAL else rows[:SHOWN]):
+            pictures.append(
+                {
+                    "method": method,
+                    "image": number,
+                    "shape": f"{here.shape[0]}x{here.shape[1]}",
+                    "pixels": "".join(map(str, row.tolist())),
+                }
+            )
+        facts.append(
+            {"method": method, "density": scores.get(method, {}).get("density")}
+            | {"cll": scores.get(method, {}).get("cll")}
+            | likeness(rows, here.test[half:])
+        )
+    return {"fig11": pandas.DataFrame(pictures), "fig11_likeness": pandas.DataFrame(facts).round(6)}
+
+
+def likeness(rows: np.ndarray, real: np.ndarray) -> dict[str, float]:
+    """How far sampled images are from real ones.
+
+    ``nearest``: mean number of pixels in which a sample differs from the real image nearest to it;
+    ``pixel_error`` and ``pair_error``: root mean squared error of the frequencies of pixels and of pairs of
+    pixels; ``ink``: share of inked pixels.
+    """
+    one, other = rows.astype(float), real.astype(float)
+    distance = one.sum(axis=1)[:, None] + other.sum(axis=1)[None] - 2 * one @ other.T
+    upper = np.triu_indices(one.shape[1], 1)
+    pairs = (one.T @ one / len(one))[upper] - (other.T @ other / len(other))[upper]
+    return {
+        "nearest": float(distance.min(axis=1).mean()),
+        "pixel_error": float(np.sqrt(np.mean((one.mean(axis=0) - other.mean(axis=0)) ** 2))),
+        "pair_error": float(np.sqrt(np.mean(pairs**2))),
+        "ink": float(one.mean()),
+    }
+
+
+def draw(tables: Tables) -> Figure:
+    """One sheet of images per method."""
+    from edgewise.plots import image_sheet
+
+    table, facts = tables["fig11"], tables["fig11_likeness"].set_index("method")
+    methods = list(dict.fromkeys(table["method"]))
+    columns = 3
+    figure, axes = new_figure(9.5, 3.9 * -(-len(methods) // columns), -(-len(methods) // columns), columns)
+    for ax, method in zip(axes.ravel(), methods):
+        part = table[table["method"] == method]
+        height, width = map(int, str(part["shape"].iloc[0]).split("x"))
+        rows = np.array([[int(pixel) for pixel in str(pixels)] for pixels in part["pixels"]])
+        density = facts.loc[method, "density"]
+        image_sheet(rows, (height, width), ax, across=6)
+        ax.set_title(f"{method}, density {density:.2f}", fontsize=10)
+        ax.set_xlabel("")
+    for ax in axes.ravel()[len(methods) :]:
+        ax.set_axis_off()
+    return figure

@@ -1,0 +1,89 @@
+"""Figure 3: histograms of four edge parameters, approximate against exact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgewise.experiments.drawing import STYLES, new_figure
+from edgewise.experiments.methods import BINS, bayes_name
+from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.runner import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Posterior of four edges: approximate and exact"
+ENGINES = ("exact", "particle", "langevin")
+TARGETS = (0.95, 0.75, 0.5, 0.25)
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """One training set with all three engines."""
+    return [plan.bayes("block", plan.profile.rows, 0, None, engine=engine) for engine in ENGINES]
+
+
+def tables(plan: Plan, results: Results) -> Tables:
+    """Share of the draws in every bin, given that the edge is present, for edges of four probabilities."""
+    import pandas
+
+    found = {engine: results[task.key] for engine, task in zip(ENGINES, tasks(plan)) if task.key in results}
+    if "exact" not in found:
+        return {}
+    inclusion = found["exact"].arrays["inclusion"]
+    chosen: list[int] = []
+    for target in TARGETS:
+        order = np.argsort(np.abs(inclusion - target), kind="stable")
+        chosen.append(next(int(k) for k in order if int(k) not in chosen))
+    i, j = np.triu_indices(12, 1)
+    rows = []
+    for engine, result in found.items():
+        for edge in chosen:
+            counts = result.arrays["histogram"][edge].astype(float)
+            density = counts / max(counts.sum(), 1.0) / 0.1
+            for k in np.flatnonzero(counts):
+                rows.append(
+                    {
+                        "edge": f"x{i[edge]} -- x{j[edge]}",
+                        "method": bayes_name(engine, False, False),
+                        "inclusion": float(result.arrays["inclusion"][edge]),
+                        "low": float(BINS[k]),
+                        "density": density[k],
+                    }
+                )
+    return {"fig3": pandas.DataFrame(rows)}
+
+
+def draw(tables: Tables) -> Figure:
+    """Exact as bars, the others as steps."""
+    table = tables["fig3"]
+    edges = list(dict.fromkeys(table["edge"]))
+    figure, axes = new_figure(9, 6, 2, 2)
+    for ax, edge in zip(axes.ravel(), edges):
+        part = table[table["edge"] == edge]
+        title = []
+        for method, one in part.groupby("method", sort=False):
+            heights = np.zeros(len(BINS) - 1)
+            heights[np.searchsorted(BINS, one["low"] + 0.05) - 1] = one["density"]
+            # Bins of 0.2 are calmer.
+            heights, edges_of_bins = heights.reshape(-1, 2).mean(axis=1), BINS[::2]
+            colour, _, line = STYLES[str(method)]
+            exact = method == "Bayes Exact"
+            ax.stairs(
+                heights,
+                edges_of_bins,
+                fill=exact,
+                color="#C9C9C9" if exact else colour,
+                linewidth=1.6,
+                linestyle="-" if line == "none" and method == "Bayes" else "--",
+                label=method,
+            )
+            title.append(f"{one['inclusion'].iloc[0]:.2f}")
+        ax.set_title(f"{edge}: P(present) = {' / '.join(title)}", fontsize=10)
+        ax.set_xlim(part["low"].min() - 0.3, part["low"].max() + 0.4)
+        ax.set_xlabel("parameter (0/1 coding), given that the edge is present")
+        ax.set_ylabel("density")
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    figure.supxlabel("P(present) in the order of the legend", fontsize=8)
+    return figure

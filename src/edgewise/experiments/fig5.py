@@ -1,0 +1,84 @@
+"""Figure 5: precision and recall on the lattice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edgewise.experiments.drawing import STYLES, new_figure
+from edgewise.experiments.plan import Plan, Results, Tables, score_table
+from edgewise.experiments.runner import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Precision and recall on the lattice"
+LINES = ("Bayes p0", "Wain Max", "Wain Min", "MLE")
+POINTS = ("Bayes", "Bayes Algorithm 1")
+COLUMNS = [
+    "rows",
+    "replicate",
+    "method",
+    "p0",
+    "lam",
+    "density",
+    "precision",
+    "recall",
+    "f1",
+    "average_precision",
+]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """All methods on all lattice training sets, and Algorithm 1 on the first."""
+    rows = plan.profile.rows
+    found = plan.comparison("lattice", rows, range(plan.replicates("lattice", rows)))
+    return [*found, plan.bayes("lattice", rows, 0, None, engine="langevin")]
+
+
+def tables(plan: Plan, results: Results) -> Tables:
+    """One row per model."""
+    table = score_table(tasks(plan), results)
+    if "f1" not in table:
+        return {}
+    kept = table["method"].isin([*LINES, *POINTS])
+    return {"fig5": table.loc[kept, [name for name in COLUMNS if name in table]].round(6)}
+
+
+def draw(tables: Tables) -> Figure:
+    """Typical curves: those of the first training set."""
+    table = tables["fig5"]
+    table = table[table["replicate"] == 0]
+    figure, axes = new_figure(6.4, 4.8)
+    ax = axes[0, 0]
+    for method in LINES:
+        part = table[(table["method"] == method) & (table["density"] > 0)].sort_values("density")
+        colour, marker, line = STYLES[method]
+        every = 1 if method.startswith("Bayes") else 5
+        ax.plot(
+            part["recall"],
+            part["precision"],
+            color=colour,
+            linestyle=line,
+            marker=marker,
+            markersize=4.5,
+            markevery=every,
+            label=method,
+        )
+    for method in POINTS:
+        part = table[table["method"] == method]
+        colour, marker, _ = STYLES[method]
+        ax.plot(
+            part["recall"],
+            part["precision"],
+            marker,
+            color=colour,
+            markersize=13,
+            markeredgecolor="white",
+            label=method,
+        )
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.04)
+    ax.set_xlabel("recall (share of the true edges that are found)")
+    ax.set_ylabel("precision (share of the found edges that are true)")
+    ax.legend(frameon=False, fontsize=8)
+    return figure

@@ -1,0 +1,151 @@
+"""Figure 8: selective shrinkage: parameters of sparse and dense models on the lattice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgewise.experiments.data import true_model
+from edgewise.experiments.drawing import STYLES, new_figure
+from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.runner import Task
+from edgewise.plots.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Selective shrinkage on the lattice"
+DENSITIES = (0.03, 0.65)
+
+
+def _lasso(plan: Plan) -> Task:
+    return plan.lasso("lattice", plan.profile.rows, 0, "Wain", densities=DENSITIES, label="-fig8")
+
+
+def _grid(plan: Plan) -> list[tuple[float, Task]]:
+    return [(p0, plan.bayes("lattice", plan.profile.rows, 0, p0)) for p0 in plan.grid("lattice")]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """The path at both densities, and the fixed-p0 fits between which the right p0 lies."""
+    return [_lasso(plan), *(task for _, task in _grid(plan))]
+
+
+def follow_up(plan: Plan, results: Results) -> list[Task]:
+    """Fits at the p0 at which the median model should have each density."""
+    return [
+        plan.bayes("lattice", plan.profile.rows, 0, p0, label=f"-at{density:g}")
+        for density, p0 in matched(_grid(plan), results, DENSITIES, "Bayes PM").items()
+    ]
+
+
+def matched(
+    grid: list[tuple[float, Task]], results: Results, densities: tuple[float, ...], method: str
+) -> dict[float, float]:
+    """The p0 for each density, interpolated between the fits that are there (on the scale of logits)."""
+    known = [
+        (p0, results[task.key].values["scores"][method]["density"])
+        for p0, task in grid
+        if task.key in results
+    ]
+    if len(known) < 2:
+        return {}
+    p0, density = np.array(known).T
+    logit = np.log(p0) - np.log1p(-p0)
+    wanted = np.interp(densities, np.maximum.accumulate(density), logit)
+    return {target: float(np.round(1 / (1 + np.exp(-value)), 4)) for target, value in zip(densities, wanted)}
+
+
+def tables(plan: Plan, results: Results) -> Tables:
+    """|parameter| of every pair that is not zero in all models, at both densities."""
+    import pandas
+
+    path = results.get(_lasso(plan).key)
+    if path is None:
+        return {}
+    truth = true_model("lattice", plan.seed, plan.profile.side)
+    upper = np.triu_indices(truth.n_variables, 1)
+    true = truth.coupling[upper]
+    parts, facts = [], []
+    for density, task in zip(DENSITIES, follow_up(plan, results)):
+        label = f"Wain Max {density:g}"
+        fit = results.get(task.key)
+        if fit is None or label not in path.arrays:
+            continue
+        mean = np.nan_to_num(fit.arrays["mean"])
+        bayes = np.where(fit.arrays["inclusion"] >= 0.5, mean, 0.0)
+        lasso = path.arrays[label]
+        kept = (true != 0) | (bayes != 0) | (lasso != 0)
+        parts.append(
+            pandas.DataFrame(
+                {
+                    "density": density,
+                    "truth": np.abs(true[kept]),
+                    "Wain Max": np.abs(lasso[kept]),
+                    "Bayes PM": np.abs(bayes[kept]),
+                }
+            ).sort_values(["truth", "Wain Max", "Bayes PM"], kind="stable")
+        )
+        size = np.abs(true[true != 0]).mean()
+        for method, found in (("Wain Max", lasso), ("Bayes PM", bayes)):
+            on = found[(true != 0) & (found != 0)]
+            facts.append(
+                {
+                    "target": density,
+                    "method": method,
+                    "density": float((found != 0).mean()),
+                    "p0": task.arguments["p0"] if method == "Bayes PM" else None,
+                    "sigma0": fit.values["sigma0"] if method == "Bayes PM" else None,
+                    # How large found true edges are, relative to what they truly are.
+                    "size_of_found": float(
+                        np.abs(on).sum() / max(np.abs(true[(true != 0) & (found != 0)]).sum(), 1e-12)
+                    ),
+                    "size_of_true": float(np.abs(found[true != 0]).mean() / size),
+                    "size_of_false": float(np.abs(found[true == 0]).mean() / size),
+                    "rmse": float(np.sqrt(np.mean((found - true) ** 2))),
+                }
+            )
+    if not parts:
+        return {}
+    return {"fig8": pandas.concat(parts).round(4), "fig8_sizes": pandas.DataFrame(facts).round(6)}
+
+
+def draw(tables: Tables) -> Figure:
+    """Sparse above, dense below; the true edges again in an inset."""
+    figure, axes = new_figure(9, 6.6, 2, 1)
+    for ax, density in zip(axes[:, 0], DENSITIES):
+        part = tables["fig8"][tables["fig8"]["density"] == density].reset_index(drop=True)
+        sizes = tables["fig8_sizes"]
+        if part.empty:
+            continue
+        count = int((part["truth"] > 0).sum())
+        inset = ax.inset_axes((0.06, 0.42, 0.5, 0.53))
+        for where, first in ((ax, 0), (inset, len(part) - count)):
+            x = np.arange(first, len(part))
+            zoomed = where is inset
+            for method in ("Wain Max", "Bayes PM"):
+                colour, marker, _ = STYLES[method]
+                where.plot(
+                    x,
+                    part[method][first:],
+                    marker,
+                    color=colour,
+                    markersize=3.4 if zoomed else 2.2,
+                    alpha=0.8,
+                    label=method,
+                )
+            where.plot(x, part["truth"][first:], color=INK, linewidth=1.4, label="truth")
+        inset.set_title("the true edges", fontsize=8)
+        inset.tick_params(labelsize=7)
+        found = sizes[sizes["target"] == density].set_index("method")["density"]
+        ax.set_title(
+            f"edge density {found['Wain Max']:.2f} (Wain Max), {found['Bayes PM']:.2f} (Bayes PM)",
+            fontsize=10,
+        )
+        ax.set_ylim(0, max(part["truth"].max() * 1.35, float(np.quantile(part["Wain Max"], 0.995))))
+        inset.set_ylim(0, part["truth"].max() * 1.2)
+        ax.set_xlabel("pairs of variables, sorted by the true |parameter|")
+        ax.set_ylabel("|parameter| (0/1 coding)")
+        ax.legend(frameon=False, fontsize=8, loc="upper right")
+    return figure

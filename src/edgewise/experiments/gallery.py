@@ -1,0 +1,200 @@
+"""The page of the reproduction: claims with verdicts, figures, and how it was made."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, Judgement, judge_all
+from edgewise.experiments.command import FIGURES, RUN, figure_module
+
+MARKS = {HOLDS: "●", PARTLY: "◐", FAILS: "○", UNKNOWN: "–"}
+
+READING = {
+    "fig2": "Langevin dynamics on the true graph of the block model, alpha = 0 against 0.9. The published "
+    "step of 0.001 moves a parameter by one posterior sd in about 100,000 iterations with momentum and two "
+    "million without, so that its autocorrelation is known only roughly; means and sds are compared at a "
+    "step of 0.02. On the right, short chains at larger steps against the exact posterior.",
+    "fig3": "The parameter of four edges of the block model, given that the edge is present. They are the "
+    "edges whose exact probabilities are nearest to 0.95, 0.75, 0.5 and 0.25.",
+    "fig4": "Every edge of the block model under every fixed p0. Means and sds are shown where both engines "
+    "have the edge in at least 5 % of their draws.",
+    "fig5": "One training set of the lattice. L1 methods and Bayes p0 run over their sparsity parameter.",
+    "fig6": "Mean and standard deviation over training sets of the score on test rows: of all variables of "
+    "the block model, and of a random 3 x 3 window given all other variables on the lattice. The models far "
+    "below the range shown are in the table.",
+    "fig7": "One training set of the block model.",
+    "fig8": "|Parameter| of every pair that is not zero in all three models, sorted by its true value.",
+    "fig9": "Score against F1 of the edges; the upper right corner is the good one.",
+    "fig10": "Score of a random 3 x 3 window of each test image given all other pixels.",
+    "fig11": "Thirty-six Gibbs samples of each model; of Bayes, each from a posterior draw.",
+    "other": "Rejection rate of one leapfrog step with the exact gradient; Bayes under other priors; Figure "
+    "6 at other training sizes.",
+}
+
+
+def read_tables(directory: Path) -> dict[str, Any]:
+    """All tables of a directory by name."""
+    import pandas
+
+    return {
+        path.stem: pandas.read_csv(path) for path in sorted(directory.glob("*.csv")) if path.stem != "claims"
+    }
+
+
+def write_claims(directory: Path) -> list[Judgement]:
+    """Judge the claims from the tables of a directory and write ``claims.csv`` and ``claims.json``."""
+    import pandas
+
+    judgements = judge_all(read_tables(directory))
+    rows = [
+        {
+            "claim": each.claim.name,
+            "section": each.claim.section,
+            "figure": each.claim.figure,
+            "words": each.claim.words,
+            "rule": each.claim.rule,
+            "measured": each.measured,
+            "verdict": each.verdict,
+        }
+        for each in judgements
+    ]
+    pandas.DataFrame(rows).to_csv(directory / "claims.csv", index=False, lineterminator="\n")
+    (directory / "claims.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return judgements
+
+
+def show_claims(judgements: list[Judgement]) -> None:
+    """Print the claims with what was measured."""
+    for each in judgements:
+        found = each.measured or each.claim.words
+        print(f"{each.verdict:14s} {each.claim.section:4s} {each.claim.name}: {found}")
+
+
+def write_page(directory: Path, page: Path, folder: Path) -> Path:
+    """Write the page from the files of a run; `folder` has the figures and tables it points to."""
+    state = json.loads((directory / RUN).read_text())
+    judgements = judge_all(read_tables(directory))
+    link = os.path.relpath(folder, page.parent)
+    prefix = "" if link == "." else f"{link}/"
+    lines = _head(state, judgements)
+    lines += _claims(judgements)
+    for name in FIGURES:
+        lines += _figure(name, directory, prefix)
+    lines += _foot(state)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(lines) + "\n")
+    return page
+
+
+def _head(state: dict[str, Any], judgements: list[Judgement]) -> list[str]:
+    counts = {verdict: sum(each.verdict == verdict for each in judgements) for verdict in MARKS}
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    complete = state["tasks"] == state["finished"]
+    how = (
+        f"All {state['tasks']} tasks are finished."
+        if complete
+        else f"**{state['finished']} of {state['tasks']} tasks are finished**; figures show what there is, "
+        "and claims without their tables count as not measured."
+    )
+    hours = state["processor_seconds"] / 3600
+    spent = f"{hours:.1f} hours" if hours >= 1.5 else f"{60 * hours:.0f} minutes"
+    small = (
+        " This is the small profile: few replicates and short chains, so verdicts near a threshold may "
+        "change with `--profile full`."
+        if state["profile"] != "full"
+        else ""
+    )
+    return [
+        "# Reproduction of the paper",
+        "",
+        "The experiments of Chen & Welling (2012), *Bayesian structure learning for Markov random fields "
+        "with a spike and slab prior*, run again with edgewise. This page is written by the run itself:",
+        "",
+        f"    edgewise reproduce all --profile {state['profile']} --seed {state['seed']} -o DIR",
+        "",
+        f"Profile **{state['profile']}**, seed {state['seed']}. {how} They took {spent} of processor "
+        f"time.{small}",
+        f"Images: {state['images']}.",
+        "",
+        "There is one true block model (20 of 66 edges) and one lattice (180 of 4,950 edges); replicates are "
+        "different training sets. *Bayes* is a mixture of posterior draws and *Bayes PM* the median model, "
+        "both with a learned p0 unless marked *p0*. They are drawn by the particle engine; *Exact* is the "
+        "exact engine and *Algorithm 1* the paper's own sampler. Scores are nats per test case.",
+        "",
+        f"Of {len(judgements)} claims: {words}.",
+        "",
+    ]
+
+
+def _claims(judgements: list[Judgement]) -> list[str]:
+    lines = [
+        "## Claims",
+        "",
+        "| | verdict | section | claim | measured | shown in |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in judgements:
+        cells = [
+            MARKS[each.verdict],
+            f"**{each.verdict}**",
+            each.claim.section,
+            f"{each.claim.words} <br>*Rule:* {each.claim.rule}",
+            each.measured or "–",
+            f"[{_label(each.claim.figure)}](#{each.claim.figure})",
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return [*lines, ""]
+
+
+def _label(name: str) -> str:
+    return name.replace("fig", "Figure ") if name.startswith("fig") else "Other"
+
+
+def _figure(name: str, directory: Path, prefix: str) -> list[str]:
+    module = figure_module(name)
+    lines = [f'<a id="{name}"></a>', "", f"## {_label(name)}: {module.TITLE}", ""]
+    record = directory / f"{name}.json"
+    if not record.exists() or not (directory / f"{name}.png").exists():
+        return [*lines, "Not computed yet.", ""]
+    found = json.loads(record.read_text())
+    tables = ", ".join(f"[{label}.csv]({prefix}{label}.csv)" for label in found["tables"])
+    missing = ""
+    if found["missing"]:
+        total = len(found["missing"]) + len(found["tasks"])
+        missing = f" **{len(found['missing'])} of its {total} tasks are not finished.**"
+    return [
+        *lines,
+        f"![{module.TITLE}]({prefix}{name}.png)",
+        "",
+        f"{READING[name]}{missing}",
+        f"Tables: {tables}; settings: [{name}.json]({prefix}{name}.json).",
+        "",
+    ]
+
+
+def _foot(state: dict[str, Any]) -> list[str]:
+    settings = state["settings"]
+    versions = ", ".join(f"{name} {value}" for name, value in state["versions"].items())
+    return [
+        "## How it was made",
+        "",
+        f"* Training rows of the simulated figures: {settings['rows']}; test rows: {settings['test_rows']:,} "
+        f"(simulated), at most {settings['mnist_test_rows']:,} (images).",
+        f"* Training sets: block {settings['block_replicates']}, lattice {settings['lattice_replicates']}, "
+        f"images {' and '.join(map(str, settings['mnist_replicates']))} (for "
+        f"{' and '.join(map(str, settings['mnist_rows']))} rows).",
+        f"* Particle engine: two chains of {settings['draws']['block']:,} (block), "
+        f"{settings['draws']['lattice']:,} (lattice) and {settings['draws']['mnist']:,} (images) kept draws; "
+        f"{settings['dense_share']:.0%} of that for p0 of 0.4 and more outside the block model.",
+        f"* Exact engine: two chains of {settings['exact_draws']:,} draws. Algorithm 1: "
+        f"{settings['langevin_iterations']:,} iterations on the block model and "
+        f"{settings['langevin_lattice']:,} on the lattice, a tenth of them warm-up (the paper: 10 million).",
+        f"* L1 paths: {settings['path']} penalties, evenly spaced in the logarithm down to 0.3 % of the "
+        "largest.",
+        f"* {versions}.",
+        "",
+        "The same seed gives the same tables. An interrupted run goes on where it stopped.",
+    ]

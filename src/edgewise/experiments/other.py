@@ -1,0 +1,151 @@
+"""Claims without a figure: other training sizes, other priors, the rejection rate of the leapfrog step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edgewise.experiments import dynamics
+from edgewise.experiments.drawing import curves, focus, legend, new_figure
+from edgewise.experiments.plan import Plan, Results, Tables, score_table
+from edgewise.experiments.runner import Task
+from edgewise.plots.style import CYCLE, LINE_STYLES, MARKERS, NEUTRAL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Training sizes, priors and the leapfrog step"
+PARAMETERS = ("a", "b", "c", "d")
+DEFAULT = 5.0
+METHODS = ("Bayes p0", "Bayes PM p0", "Wain Max", "MLE", "Bayes", "Bayes PM")
+
+
+def _priors(plan: Plan) -> list[tuple[str, float, Task]]:
+    found = []
+    rows = plan.profile.rows
+    sets = [("block", replicate) for replicate in range(plan.profile.prior_replicates)] + [("lattice", 0)]
+    for kind, replicate in sets:
+        found.append(("a", DEFAULT, plan.bayes(kind, rows, replicate, None)))
+        for name in PARAMETERS:
+            for value in plan.profile.prior_values:
+                task = plan.bayes(kind, rows, replicate, None, prior={name: value}, label=f"-{name}{value:g}")
+                found.append((name, value, task))
+    return found
+
+
+def _sizes(plan: Plan) -> list[Task]:
+    found = []
+    for rows in plan.profile.sizes:
+        found += plan.comparison("block", rows, range(plan.profile.size_replicates))
+    return found
+
+
+def _lattice_sizes(plan: Plan) -> list[Task]:
+    """The lattice with the learned p0 and the paths alone: what a user would run."""
+    found = []
+    for rows in plan.profile.sizes:
+        found.append(plan.bayes("lattice", rows, 0, None))
+        found += [plan.lasso("lattice", rows, 0, method) for method in ("Wain", "MLE")]
+    return found
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """All of them."""
+    return [
+        dynamics.leapfrog_task(plan.profile, plan.seed),
+        *(task for _, _, task in _priors(plan)),
+        *_sizes(plan),
+        *_lattice_sizes(plan),
+    ]
+
+
+def tables(plan: Plan, results: Results) -> Tables:
+    """Rejection rates, scores under other priors, and scores by training size."""
+    import pandas
+
+    found: Tables = {}
+    leapfrog = results.get(dynamics.leapfrog_task(plan.profile, plan.seed).key)
+    if leapfrog is not None:
+        found["other_leapfrog"] = pandas.DataFrame(leapfrog.values["table"])
+    parts = []
+    for name, value, task in _priors(plan):
+        table = score_table([task], results)
+        if not table.empty:
+            parts.append(table.assign(parameter=name, value=value, default=value == DEFAULT))
+    if parts:
+        found["other_priors"] = pandas.concat(parts, ignore_index=True).round(6)
+    sizes = score_table([*_sizes(plan), *_lattice_sizes(plan)], results)
+    if not sizes.empty:
+        found["other_sizes"] = sizes.round(6)
+    return found
+
+
+def draw(tables: Tables) -> Figure:
+    """Rejections, priors, and one panel for each training size other than the main one."""
+    sizes = tables.get("other_sizes")
+    panels = sorted(set(sizes["rows"]) - {100}) if sizes is not None else []
+    figure, axes = new_figure(10.5, 7.2, 2, 3)
+    _draw_leapfrog(axes[0, 0], tables)
+    _draw_priors(axes[0, 1], tables)
+    places = [axes[0, 2], *axes[1]]
+    for ax, rows in zip(places, panels):
+        assert sizes is not None
+        part = sizes[(sizes["rows"] == rows) & (sizes["kind"] == "block")]
+        curves(ax, part, METHODS)
+        focus(ax, part, METHODS)
+        ax.set_title(f"block, {rows:,} training rows", fontsize=10)
+        ax.set_ylabel("cond. log-likelihood per case")
+    for ax in places[len(panels) :]:
+        ax.set_axis_off()
+    legend(figure, places, 6)
+    return figure
+
+
+def _draw_leapfrog(ax, tables: Tables) -> None:  # type: ignore[no-untyped-def]
+    ax.set_title("Rejections of one leapfrog step", fontsize=10)
+    ax.set_xlabel("step eps (posterior sds)")
+    ax.set_ylabel("rejection rate")
+    if "other_leapfrog" not in tables:
+        return
+    table = tables["other_leapfrog"]
+    ax.errorbar(
+        table["step"],
+        table["rejection"],
+        2 * table["standard_error"],
+        color=CYCLE[0],
+        marker="o",
+        capsize=3,
+        label="measured",
+    )
+    first = table.iloc[len(table) // 3]
+    ax.plot(
+        table["step"],
+        first["rejection"] * (table["step"] / first["step"]) ** 3,
+        color=NEUTRAL,
+        linestyle="--",
+        label="eps³",
+    )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.legend(frameon=False, fontsize=8)
+
+
+def _draw_priors(ax, tables: Tables) -> None:  # type: ignore[no-untyped-def]
+    ax.set_title("Bayes under other priors, block", fontsize=10)
+    ax.set_xlabel("value of a, b, c or d (others 5)")
+    ax.set_ylabel("cond. log-likelihood per case")
+    if "other_priors" not in tables:
+        return
+    table = tables["other_priors"]
+    table = table[(table["method"] == "Bayes") & (table["kind"] == "block")]
+    default = table.loc[table["default"], "cll"].mean()
+    for k, name in enumerate(PARAMETERS):
+        part = table[(table["parameter"] == name) & ~table["default"]].groupby("value")["cll"].mean()
+        part[DEFAULT] = default
+        part = part.sort_index()
+        ax.plot(part.index, part, color=CYCLE[k], marker=MARKERS[k], linestyle=LINE_STYLES[k], label=name)
+    ax.set_xscale("log")
+    ax.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    ax.minorticks_off()
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, default - 0.3), max(high, default + 0.3))
+    ax.legend(frameon=False, fontsize=8, ncols=4)
