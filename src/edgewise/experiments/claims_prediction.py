@@ -185,8 +185,8 @@ def selective_shrinkage(tables: Tables) -> tuple[str, str]:
         raise Unmeasured
     sparse = part(table, target=targets[0]).set_index("method")
     dense = part(table, target=targets[-1]).set_index("method")
-    one, other = (float(sparse.loc[method, "size_of_found"]) for method in ("Wain Max", "Bayes PM"))
-    false, calm = (float(dense.loc[method, "size_of_false"]) for method in ("Wain Max", "Bayes PM"))
+    one, other = (float(sparse["size_of_found"][method]) for method in ("Wain Max", "Bayes PM"))
+    false, calm = (float(dense["size_of_false"][method]) for method in ("Wain Max", "Bayes PM"))
     text = (
         f"sparse: found true edges are {one:.2f} (Wain Max) and {other:.2f} (Bayes PM) of their true size; "
         f"dense: mean false |parameter| is {false:.2f} and {calm:.2f} of the mean true one"

@@ -21,6 +21,7 @@ from edgewise.experiments.runner import Task, finished, run_tasks, unique
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "other")
 TASKS = "tasks"
 RUN = "run.json"
+COLOURS = 64
 
 
 def figure_module(name: str) -> ModuleType:
@@ -169,14 +170,26 @@ def write_figure(
         arguments.pop("place", None)
     _write_json(directory / f"{name}.json", record)
     if not record["missing"] or _enough(name, tables):
-        picture = module.draw(tables)
-        picture.savefig(directory / f"{name}.png", dpi=90, metadata={"Software": None})
+        save_picture(module.draw(tables), directory / f"{name}.png")
+
+
+def save_picture(picture: Any, path: Path) -> None:
+    """Write a figure as a small PNG: few colours suffice for curves."""
+    import io
+
+    from PIL import Image
+
+    content = io.BytesIO()
+    picture.savefig(content, format="png", dpi=90)
+    with Image.open(content) as image:
+        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def _enough(name: str, tables: Tables) -> bool:
     """Whether an unfinished figure has every table that its picture needs."""
     needed = {
         "fig2": {"fig2", "fig2_autocorrelation"},
+        "fig3": {"fig3", "fig3_inclusion"},
         "fig6": {"fig6", "fig6_truth"},
         "fig8": {"fig8", "fig8_sizes"},
         "fig11": {"fig11", "fig11_likeness"},

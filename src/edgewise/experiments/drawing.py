@@ -58,7 +58,11 @@ def curves(
             continue
         colour, marker, line = STYLES[method]
         if len(density) == 1:
-            style = {"markersize": 13 if marker == "*" else 9, "markeredgecolor": "white", "zorder": 5}
+            style: dict[str, Any] = {
+                "markersize": 13 if marker == "*" else 9,
+                "markeredgecolor": "white",
+                "zorder": 5,
+            }
             ax.errorbar(
                 density,
                 mean,
@@ -106,7 +110,7 @@ def focus(ax: Axes, table: pandas.DataFrame, methods: Sequence[str], share: floa
         density, mean, _ = mean_curve(table, method)
         if len(mean):
             best = max(best, np.nanmax(mean))
-            if method.startswith("Bayes") or method == "MLE":
+            if method == "MLE" or (method.startswith("Bayes") and "Algorithm" not in method):
                 floor = min(floor, mean[np.argmin(density)])
     if np.isfinite(best) and np.isfinite(floor) and floor < best:
         room = best - floor

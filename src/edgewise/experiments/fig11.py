@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -95,11 +95,8 @@ def tables(plan: Plan, results: Results) -> Tables:
                     "pixels": "".join(map(str, row.tolist())),
                 }
             )
-        facts.append(
-            {"method": method, "density": scores.get(method, {}).get("density")}
-            | {"cll": scores.get(method, {}).get("cll")}
-            | likeness(rows, here.test[half:])
-        )
+        known: dict[str, Any] = {name: scores.get(method, {}).get(name) for name in ("density", "cll")}
+        facts.append({"method": method} | known | likeness(rows, here.test[half:]))
     return {"fig11": pandas.DataFrame(pictures), "fig11_likeness": pandas.DataFrame(facts).round(6)}
 
 

@@ -37,9 +37,16 @@ def tables(plan: Plan, results: Results) -> Tables:
         order = np.argsort(np.abs(inclusion - target), kind="stable")
         chosen.append(next(int(k) for k in order if int(k) not in chosen))
     i, j = np.triu_indices(12, 1)
-    rows = []
+    rows, facts = [], []
     for engine, result in found.items():
         for edge in chosen:
+            facts.append(
+                {
+                    "edge": f"x{i[edge]} -- x{j[edge]}",
+                    "method": bayes_name(engine, False, False),
+                    "inclusion": float(result.arrays["inclusion"][edge]),
+                }
+            )
             counts = result.arrays["histogram"][edge].astype(float)
             density = counts / max(counts.sum(), 1.0) / 0.1
             for k in np.flatnonzero(counts):
@@ -47,12 +54,11 @@ def tables(plan: Plan, results: Results) -> Tables:
                     {
                         "edge": f"x{i[edge]} -- x{j[edge]}",
                         "method": bayes_name(engine, False, False),
-                        "inclusion": float(result.arrays["inclusion"][edge]),
                         "low": float(BINS[k]),
                         "density": density[k],
                     }
                 )
-    return {"fig3": pandas.DataFrame(rows)}
+    return {"fig3": pandas.DataFrame(rows), "fig3_inclusion": pandas.DataFrame(facts).round(6)}
 
 
 def draw(tables: Tables) -> Figure:
@@ -62,7 +68,9 @@ def draw(tables: Tables) -> Figure:
     figure, axes = new_figure(9, 6, 2, 2)
     for ax, edge in zip(axes.ravel(), edges):
         part = table[table["edge"] == edge]
-        title = []
+        inclusion = tables["fig3_inclusion"]
+        inclusion = inclusion[inclusion["edge"] == edge].set_index("method")["inclusion"]
+        words = [f"{value:.2f} ({str(method).replace('Bayes ', '')})" for method, value in inclusion.items()]
         for method, one in part.groupby("method", sort=False):
             heights = np.zeros(len(BINS) - 1)
             heights[np.searchsorted(BINS, one["low"] + 0.05) - 1] = one["density"]
@@ -79,11 +87,9 @@ def draw(tables: Tables) -> Figure:
                 linestyle="-" if line == "none" and method == "Bayes" else "--",
                 label=method,
             )
-            title.append(f"{one['inclusion'].iloc[0]:.2f}")
-        ax.set_title(f"{edge}: P(present) = {' / '.join(title)}", fontsize=10)
+        ax.set_title(f"{edge}: present with probability\n{', '.join(words)}", fontsize=9)
         ax.set_xlim(part["low"].min() - 0.3, part["low"].max() + 0.4)
         ax.set_xlabel("parameter (0/1 coding), given that the edge is present")
         ax.set_ylabel("density")
     axes[0, 0].legend(frameon=False, fontsize=8)
-    figure.supxlabel("P(present) in the order of the legend", fontsize=8)
     return figure

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgewise.experiments.drawing import STYLES, identity, new_figure
+from edgewise.experiments.drawing import STYLES, identity, legend, new_figure
 from edgewise.experiments.methods import bayes_name
 from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.runner import Task
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 TITLE = "Every edge under every p0: approximate and exact"
@@ -51,7 +52,7 @@ def tables(plan: Plan, results: Results) -> Tables:
     return {"fig4": pandas.DataFrame(rows).round(4)} if rows else {}
 
 
-def shown(table, name):  # type: ignore[no-untyped-def]
+def shown(table: pandas.DataFrame, name: str) -> pandas.DataFrame:
     """The rows in which a statistic rests on enough draws of both engines."""
     if name == "inclusion":
         return table
@@ -81,5 +82,5 @@ def draw(tables: Tables) -> Figure:
         ax.set_title(title, fontsize=10)
         ax.set_xlabel("Bayes Exact p0")
         ax.set_ylabel("approximate")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+    legend(figure, [axes[0, 0]])
     return figure

@@ -131,7 +131,7 @@ def draw(tables: Tables) -> Figure:
                     part[method][first:],
                     marker,
                     color=colour,
-                    markersize=3.4 if zoomed else 2.2,
+                    markersize=4.5 if zoomed else 2.8,
                     alpha=0.8,
                     label=method,
                 )

@@ -75,7 +75,7 @@ def draw(tables: Tables) -> Figure:
                 markersize=12,
                 markeredgecolor="white",
                 linestyle="none",
-                capsize=3,
+                elinewidth=1.5,
                 label=method,
                 zorder=5,
             )

@@ -190,7 +190,7 @@ def lasso(
     from edgewise.evaluate import average_precision
 
     here = case(kind, rows, replicate, seed, **place)
-    options = {"n_lambdas": path, "lambda_ratio": 0.003, "constant": "keep"}
+    options: dict[str, Any] = {"n_lambdas": path, "lambda_ratio": 0.003, "constant": "keep"}
     estimator = PseudoLikelihoodLasso if method == "MLE" else NodewiseLasso
     whole = estimator(**options).fit(here.train).path_
     paths = {"MLE": whole}

@@ -11,6 +11,7 @@ from edgewise.experiments.runner import Task
 from edgewise.plots.style import CYCLE, LINE_STYLES, MARKERS, NEUTRAL
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TITLE = "Training sizes, priors and the leapfrog step"
@@ -100,7 +101,7 @@ def draw(tables: Tables) -> Figure:
     return figure
 
 
-def _draw_leapfrog(ax, tables: Tables) -> None:  # type: ignore[no-untyped-def]
+def _draw_leapfrog(ax: Axes, tables: Tables) -> None:
     ax.set_title("Rejections of one leapfrog step", fontsize=10)
     ax.set_xlabel("step eps (posterior sds)")
     ax.set_ylabel("rejection rate")
@@ -126,10 +127,12 @@ def _draw_leapfrog(ax, tables: Tables) -> None:  # type: ignore[no-untyped-def]
     )
     ax.set_xscale("log")
     ax.set_yscale("log")
+    ax.set_xticks(list(table["step"]), [f"{step:g}" for step in table["step"]])
+    ax.minorticks_off()
     ax.legend(frameon=False, fontsize=8)
 
 
-def _draw_priors(ax, tables: Tables) -> None:  # type: ignore[no-untyped-def]
+def _draw_priors(ax: Axes, tables: Tables) -> None:
     ax.set_title("Bayes under other priors, block", fontsize=10)
     ax.set_xlabel("value of a, b, c or d (others 5)")
     ax.set_ylabel("cond. log-likelihood per case")
@@ -140,9 +143,15 @@ def _draw_priors(ax, tables: Tables) -> None:  # type: ignore[no-untyped-def]
     default = table.loc[table["default"], "cll"].mean()
     for k, name in enumerate(PARAMETERS):
         part = table[(table["parameter"] == name) & ~table["default"]].groupby("value")["cll"].mean()
-        part[DEFAULT] = default
-        part = part.sort_index()
-        ax.plot(part.index, part, color=CYCLE[k], marker=MARKERS[k], linestyle=LINE_STYLES[k], label=name)
+        curve = dict(sorted({**part.to_dict(), DEFAULT: default}.items()))
+        ax.plot(
+            list(curve),
+            list(curve.values()),
+            color=CYCLE[k],
+            marker=MARKERS[k],
+            linestyle=LINE_STYLES[k],
+            label=name,
+        )
     ax.set_xscale("log")
     ax.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     ax.minorticks_off()

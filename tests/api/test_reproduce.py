@@ -1,0 +1,382 @@
+"""The experiments: resumable tasks, equal tables from equal seeds, figures, and the logic of the claims."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+from command import edgewise
+from edgewise.errors import DataError, FileError
+from edgewise.experiments import claims, command, fig4, fig5, runner
+from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, judge_all
+from edgewise.experiments.data import case, true_model
+from edgewise.experiments.plan import Plan, interpolated, mean_curve
+from edgewise.experiments.profiles import FULL, PROFILES, SMOKE
+from edgewise.experiments.runner import Task, finished, run_tasks
+
+FOUR = [Task(f"number-{k}", "", {"k": k}, cost=float(k)) for k in range(4)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete run of the smallest profile, by the command."""
+    directory = tmp_path_factory.mktemp("runs") / "smoke"
+    result = edgewise("reproduce", "all", "-o", directory, "--profile", "smoke", "--jobs", "1")
+    assert "momentum mixes" in result.stdout
+    return directory
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Replace the work of a task by a small result, and list the tasks computed."""
+    computed: list[str] = []
+
+    def compute(task: Task) -> runner.Result:
+        computed.append(task.key)
+        k = task.arguments["k"]
+        return runner.Result({"square": k * k}, {"row": np.arange(k)}, 0.0)
+
+    monkeypatch.setattr(runner, "compute", compute)
+    return computed
+
+
+# The runner
+
+
+def test_finished_tasks_are_not_computed_again(tmp_path: Path, counted: list[str]):
+    first = run_tasks(FOUR[:2], tmp_path)
+    results = run_tasks(FOUR, tmp_path)
+    assert counted == ["number-1", "number-0", "number-3", "number-2"]
+    assert first["number-1"].values == results["number-1"].values == {"square": 1}
+    assert results["number-3"].arrays["row"].tolist() == [0, 1, 2]
+
+
+def test_a_task_with_other_arguments_is_computed_again(tmp_path: Path, counted: list[str]):
+    run_tasks(FOUR[:1], tmp_path)
+    changed = Task("number-0", "", {"k": 5})
+    assert finished([changed], tmp_path) == {}
+    assert run_tasks([changed], tmp_path)["number-0"].values == {"square": 25}
+    assert len(counted) == 2
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, counted: list[str]):
+    def stop_after_two(done: int, total: int, key: str, remaining: float) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks(FOUR, tmp_path, progress=stop_after_two)
+    assert sorted(finished(FOUR, tmp_path)) == ["number-2", "number-3"]
+    assert not list(tmp_path.glob(".*"))
+    assert len(run_tasks(FOUR, tmp_path)) == 4
+    assert sorted(counted) == [task.key for task in FOUR]
+
+
+def test_any_executor_will_do(tmp_path: Path, counted: list[str]):
+    seen = []
+    with ThreadPoolExecutor(2) as pool:
+        results = run_tasks(FOUR, tmp_path, executor=pool, progress=lambda *facts: seen.append(facts))
+    assert {key: result.values["square"] for key, result in results.items()} == {
+        f"number-{k}": k * k for k in range(4)
+    }
+    assert [facts[:2] for facts in seen] == [(k, 4) for k in (1, 2, 3, 4)]
+    assert seen[-1][3] == 0.0
+
+
+def test_a_failing_task_keeps_the_finished_ones(tmp_path: Path, counted: list[str]):
+    broken = Task("broken", "", {"other": 1}, cost=-1.0)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyError):
+        run_tasks([*FOUR, broken], tmp_path, executor=pool)
+    assert len(finished(FOUR, tmp_path)) == 4
+
+
+def test_damaged_files_and_clashing_keys_are_refused(tmp_path: Path, counted: list[str]):
+    run_tasks(FOUR[:1], tmp_path)
+    (tmp_path / "number-0.npz").write_bytes(b"PK\x03\x04 torn")
+    with pytest.raises(FileError, match=r"number-0.npz is damaged.*Delete it"):
+        run_tasks(FOUR[:1], tmp_path)
+    with pytest.raises(ValueError, match="two different tasks"):
+        runner.unique([FOUR[0], Task("number-0", "", {"k": 7})])
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_keys_are_unique_and_full_is_large_enough(profile):
+    tasks = [task for name in command.FIGURES for task in command.figure_module(name).tasks(Plan(profile))]
+    assert all(task.cost > 0 for task in runner.unique(tasks))
+    assert json.loads(json.dumps([dict(task.arguments) for task in tasks]))
+
+
+def test_the_full_profile_is_what_the_paper_did():
+    assert len(FULL.p0_block) >= 9
+    assert len(FULL.p0_lattice) >= 9
+    assert len(FULL.p0_mnist) >= 9
+    assert min(FULL.block_replicates, FULL.lattice_replicates) >= 10
+    assert (min(FULL.sizes), max(FULL.sizes)) == (50, 1000)
+    assert FULL.langevin_iterations == FULL.langevin_lattice == 10_000_000
+    assert FULL.mnist_test_rows == 10_000
+
+
+# Data
+
+
+def test_replicates_differ_and_everything_else_is_shared():
+    one, other = (case("block", 100, replicate, 1) for replicate in (0, 1))
+    assert len(true_model("block", 1, 10).cliques) == 20
+    assert one.truth == other.truth
+    assert (one.train != other.train).any()
+    assert (one.test == other.test).all()
+    lattice = case("lattice", 50, 0, 1, side=4, test_rows=30)
+    assert lattice.groups.shape == (30, 9)
+    assert (lattice.groups == case("lattice", 60, 1, 1, side=4, test_rows=30).groups).all()
+
+
+def test_no_image_is_in_both_training_and_test():
+    images = case("mnist", 60, 0, 1, test_rows=2000, images="digits")
+    assert images.shape == (8, 4)
+    assert len(images.train) == 60
+    assert len(images.test) == 1797 - 60
+
+
+# The whole command
+
+
+def test_everything_is_written(whole: Path):
+    for name in command.FIGURES:
+        assert (whole / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (whole / f"{name}.png").stat().st_size < 100_000
+        record = json.loads((whole / f"{name}.json").read_text())
+        assert record["profile"] == "smoke"
+        assert record["seed"] == 1
+        assert record["versions"]["edgewise"]
+        assert not record["missing"]
+        assert all((whole / f"{table}.csv").exists() for table in record["tables"])
+    state = json.loads((whole / "run.json").read_text())
+    assert state["tasks"] == state["finished"]
+
+
+def test_the_page_tells_every_claim(whole: Path):
+    page = (whole / "reproduction.md").read_text()
+    assert "Profile **smoke**" in page
+    assert "scikit-learn's 8 x 8 digits" in page
+    rows = pandas.read_csv(whole / "claims.csv")
+    assert len(rows) == len(claims.CLAIMS) >= 24
+    for words in rows["words"]:
+        assert words in page
+    assert set(rows["verdict"]) <= {HOLDS, PARTLY, FAILS}
+    for name in command.FIGURES:
+        assert f"({name}.png)" in page
+
+
+def test_the_same_seed_gives_the_same_tables(whole: Path, tmp_path: Path):
+    command.run("fig4", tmp_path, profile="smoke", jobs=1)
+    command.run("fig5", tmp_path, profile="smoke", jobs=1)
+    for name in ("fig4.csv", "fig5.csv"):
+        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+    command.run("fig5", tmp_path / "other", profile="smoke", jobs=1, seed=2)
+    assert (tmp_path / "other" / "fig5.csv").read_bytes() != (whole / "fig5.csv").read_bytes()
+
+
+def test_a_run_that_lost_tasks_finds_the_same_tables(whole: Path, tmp_path: Path, capsys):
+    directory = tmp_path / "copy"
+    (directory / "tasks").mkdir(parents=True)
+    kept = [task for task in fig4.tasks(Plan(SMOKE)) if "particle" not in task.key]
+    for task in kept:
+        content = (whole / "tasks" / f"{task.key}.npz").read_bytes()
+        (directory / "tasks" / f"{task.key}.npz").write_bytes(content)
+    command.run("fig4", directory, profile="smoke", jobs=1, draw_only=True)
+    unfinished = json.loads((directory / "fig4.json").read_text())
+    assert len(unfinished["missing"]) == 3
+    assert "3 of its 9 tasks are not finished" in (directory / "reproduction.md").read_text()
+    assert "**6 of 9 tasks are finished**" in (directory / "reproduction.md").read_text()
+    command.run("fig4", directory, profile="smoke", jobs=1)
+    assert (directory / "fig4.csv").read_bytes() == (whole / "fig4.csv").read_bytes()
+
+
+def test_the_page_can_be_written_elsewhere(whole: Path, tmp_path: Path):
+    page = tmp_path / "docs" / "reproduction.md"
+    command.run("fig5", whole, profile="smoke", jobs=1, draw_only=True, page=page)
+    assert "(reproduction/fig5.png)" in page.read_text()
+    assert (tmp_path / "docs" / "reproduction" / "fig5.csv").exists()
+    assert not (tmp_path / "docs" / "reproduction" / "tasks").exists()
+
+
+def test_the_plan_is_told_and_nothing_done(tmp_path: Path):
+    result = edgewise("reproduce", "all", "-o", tmp_path / "none", "--profile", "full", "--plan")
+    assert "tasks, 0 finished" in result.stderr
+    assert "lattice-n100" in result.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_refusals(whole: Path, tmp_path: Path):
+    with pytest.raises(DataError, match="There is no figure 'fig1'; the figures are fig2"):
+        command.run("fig1", tmp_path)
+    with pytest.raises(FileError, match="has a run of the profile smoke with seed 1"):
+        command.run("fig5", whole, profile="smoke", seed=2)
+    (tmp_path / "file").write_text("")
+    answer = edgewise("reproduce", "fig5", "-o", tmp_path / "file", "--profile", "smoke", code=1)
+    assert "is not a directory" in answer.stderr
+
+
+# Claims
+
+
+def verdict(name: str, tables: dict[str, pandas.DataFrame]) -> str:
+    return {each.claim.name: each.verdict for each in judge_all(tables)}[name]
+
+
+def test_nothing_is_claimed_without_tables():
+    assert {each.verdict for each in judge_all({})} == {UNKNOWN}
+
+
+@pytest.mark.parametrize(("power", "expected"), [(3.0, HOLDS), (2.3, PARTLY), (1.0, FAILS)])
+def test_eps_cubed(power: float, expected: str):
+    step = np.array([0.05, 0.1, 0.2])
+    table = pandas.DataFrame({"step": step, "rejection": step**power, "standard_error": 0.0})
+    assert verdict("eps cubed", {"other_leapfrog": table}) == expected
+
+
+def momentum(ess: float, shift: float, scale: float) -> pandas.DataFrame:
+    rows = []
+    for alpha in (0.0, 0.9):
+        for edge in range(10):
+            moved = alpha > 0
+            rows.append(
+                {
+                    "step": 0.02,
+                    "alpha": alpha,
+                    "edge": edge,
+                    "mean": edge + shift * moved,
+                    "sd": scale if moved else 1.0,
+                    "ess": ess if moved else 100.0,
+                }
+            )
+    return pandas.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("ess", "shift", "scale", "mixes", "stays"),
+    [
+        (1900, 0.05, 1.01, HOLDS, HOLDS),
+        (140, 0.25, 1.0, PARTLY, PARTLY),
+        (90, 0.05, 1.5, FAILS, FAILS),
+        (1900, 2.0, 1.0, HOLDS, FAILS),
+    ],
+)
+def test_momentum(ess: float, shift: float, scale: float, mixes: str, stays: str):
+    tables = {"fig2": momentum(ess, shift, scale)}
+    assert verdict("momentum mixes", tables) == mixes
+    assert verdict("momentum leaves the posterior", tables) == stays
+
+
+def scores(bayes: float, dense_loss: float = 1.0, kinds: tuple[str, ...] = ("block", "lattice")):
+    """Made-up scores: L1 peaks at density 0.5 with -6, Bayes p0 is `bayes` above a flat -6."""
+    rows = []
+    for kind in kinds:
+        for replicate in (0, 1):
+            common = {"kind": kind, "rows": 100, "replicate": replicate}
+            for density in np.linspace(0, 1, 11):
+                loss = 4 * (density - 0.5) ** 2 * (dense_loss if density > 0.5 else 1.0)
+                for method, extra in (("Wain Max", 0.1), ("Wain Min", 0.2), ("MLE", 0.0)):
+                    cll = -6 - loss - extra
+                    rows.append(
+                        common | {"method": method, "lam": 1 - density, "density": density, "cll": cll}
+                    )
+            for p0 in (0.1, 0.3, 0.6):
+                cll = -6 + bayes - (p0 - 0.3) ** 2
+                rows.append(
+                    common | {"method": "Bayes p0", "p0": p0, "density": p0, "cll": cll, "sigma0": 1 - p0}
+                )
+            rows.append(
+                common | {"method": "Bayes", "density": 0.3, "density_sd": 0.01, "cll": -6, "sigma0": 1.0}
+            )
+            rows.append(common | {"method": "Bayes PM", "density": 0.5, "cll": -6.1, "sigma0": 1.0})
+    truth = pandas.DataFrame({"kind": list(kinds), "density": 0.3})
+    return {"fig6": pandas.DataFrame(rows), "fig6_truth": truth}
+
+
+def test_bayes_against_paths():
+    ahead, behind = scores(0.5), scores(-3.0)
+    assert verdict("Bayes p0 ahead", ahead) == HOLDS
+    assert verdict("Bayes p0 ahead", behind) == FAILS
+    assert claims.wins(ahead["fig6"][ahead["fig6"]["kind"] == "block"]) == (12, 12)
+    assert verdict("Bayes p0 ahead", scores(0.5, kinds=("block",))) == UNKNOWN
+    mixed = scores(0.5)
+    table = mixed["fig6"]
+    worse = (table["kind"] == "lattice") & (table["method"] == "Bayes p0")
+    table.loc[worse, "cll"] -= 5
+    assert verdict("Bayes p0 ahead", mixed) == PARTLY
+
+
+def test_peak_density_and_paths():
+    tables = scores(0.5)
+    assert verdict("peak at the true density", tables) == HOLDS
+    assert verdict("L1 under- and over-fits", tables) == HOLDS
+    assert verdict("L1 under- and over-fits", scores(0.5, dense_loss=0.0)) == PARTLY
+    assert verdict("MLE over Wain", tables) == HOLDS
+    assert verdict("Wain Max over Wain Min", tables) == HOLDS
+    assert verdict("learned density", tables) == HOLDS
+    assert verdict("steady density", tables) == HOLDS
+    assert verdict("sigma0 falls", tables) == PARTLY
+    far = scores(0.5)
+    far["fig6_truth"]["density"] = 0.9
+    assert verdict("peak at the true density", far) == FAILS
+    assert verdict("learned density", far) == PARTLY
+
+
+def test_sizes_of_parameters():
+    def sizes(sparse: float, dense: float) -> dict[str, pandas.DataFrame]:
+        rows = [
+            {"target": 0.03, "method": "Wain Max", "size_of_found": sparse, "size_of_false": 0.0},
+            {"target": 0.03, "method": "Bayes PM", "size_of_found": 1.0, "size_of_false": 0.0},
+            {"target": 0.65, "method": "Wain Max", "size_of_found": 1.0, "size_of_false": dense},
+            {"target": 0.65, "method": "Bayes PM", "size_of_found": 1.0, "size_of_false": 0.1},
+        ]
+        return {"fig8_sizes": pandas.DataFrame(rows)}
+
+    assert verdict("selective shrinkage", sizes(0.4, 0.5)) == HOLDS
+    assert verdict("selective shrinkage", sizes(0.9, 0.5)) == PARTLY
+    assert verdict("selective shrinkage", sizes(0.9, 0.1)) == FAILS
+
+
+def test_priors_are_compared_with_the_default_of_the_same_training_set():
+    rows = [
+        {
+            "method": "Bayes",
+            "kind": "block",
+            "replicate": r,
+            "default": d,
+            "cll": -6.0 - r + c,
+            "density": 0.3,
+        }
+        for r in (0, 1)
+        for d, c in ((True, 0.0), (False, 0.05))
+    ]
+    table = pandas.DataFrame(rows)
+    assert verdict("priors", {"other_priors": table}) == HOLDS
+    table.loc[~table["default"], "cll"] -= 1.0
+    assert verdict("priors", {"other_priors": table}) == FAILS
+
+
+def test_curves_are_averaged_at_equal_density():
+    path = pandas.DataFrame({"density": [0.0, 0.5, 1.0], "cll": [0.0, 1.0, 0.0]})
+    assert interpolated(path, [0.25, 0.75]).tolist() == [0.5, 0.5]
+    assert np.isnan(interpolated(path, [1.5]))[0]
+    table = pandas.concat(
+        [path.assign(replicate=0, method="MLE"), path.assign(replicate=1, method="MLE", cll=path["cll"] + 1)]
+    )
+    density, mean, sd = mean_curve(table, "MLE")
+    assert np.allclose(mean, 0.5 + np.interp(density, path["density"], path["cll"]))
+    assert np.allclose(sd, 0.5)
+
+
+def test_precision_and_recall_use_the_first_training_set_for_the_picture(whole: Path):
+    table = pandas.read_csv(whole / "fig5.csv")
+    axes = fig5.draw({"fig5": table}).axes[0]
+    drawn = {line.get_label(): line.get_xdata() for line in axes.lines}
+    first = table[(table["replicate"] == 0) & (table["method"] == "MLE") & (table["density"] > 0)]
+    assert sorted(drawn["MLE"]) == sorted(first["recall"])
