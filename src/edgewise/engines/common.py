@@ -1,4 +1,4 @@
-"""What the exact and the particle engine share: start, state, recording (the mathematics is in ``kernels``)."""
+"""What the exact and the particle engine share: start, state, recording (mathematics: ``kernels``)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> An
 class LineEngine:
     """A chain that moves along lines: one candidate or bias at a time (``kernels/lines.py``).
 
-    A subclass runs its kernel in `_run`, adapts in `_adapt` between blocks of warm-up, names further arrays of
-    its state in `_extra`, and rebuilds what can be derived in `_derive`.
+    A subclass runs its kernel in `_run`, adapts in `_adapt` between blocks of warm-up, adds
+    its own arrays to the state in `_begin`, and rebuilds what can be derived in `_derive`.
     """
 
     name: ClassVar[str]
@@ -67,7 +67,7 @@ class LineEngine:
             "place": np.full(n_cliques, -1, np.int64),
             "counts": np.zeros(2, np.int64),
             "stream": _scalar_stream(stream_seed),
-            "tallies": np.zeros((4, n_cliques)),
+            "tallies": np.zeros((5, n_cliques)),
             "counters": np.zeros(8),
         }
         from edgewise.kernels.gibbs import graph_arrays
@@ -109,14 +109,7 @@ class LineEngine:
             fixed_sigma0=prior.fixed_sigma0,
             bias_sd=float(prior.bias_sd),
         )
-        self._chain = Chain(
-            **{
-                name: arrays[name]
-                for name in (
-                    "theta bias hyper start degree adjacent listed place counts stream tallies".split()
-                )
-            }
-        )
+        self._chain = Chain(**{name: arrays[name] for name in Chain._fields})
         p = self.problem.features.n_variables
         self._pair_index = np.full((p, p), -1, np.int32)
         members = self.problem.features.members
@@ -163,11 +156,14 @@ class LineEngine:
             self.iteration += self._run(end - self.iteration, thin, recorder)
             count = int(recorder.filled[0])
             entries = int(recorder.indptr[count])
+            indptr = recorder.indptr[: count + 1].copy()
+            draw = np.repeat(np.arange(count), np.diff(indptr))
+            ordered = np.lexsort((recorder.indices[:entries], draw))
             pieces.append(
                 Draws(
-                    recorder.indptr[: count + 1].copy(),
-                    recorder.indices[:entries].copy(),
-                    recorder.values[:entries].copy(),
+                    indptr,
+                    recorder.indices[:entries][ordered],
+                    recorder.values[:entries][ordered],
                     recorder.biases[:count].copy(),
                     recorder.inclusion_rate[:count].copy(),
                     recorder.slab_scale[:count].copy(),
@@ -201,12 +197,13 @@ class LineEngine:
         return int(self._arrays["counts"][0])
 
     def _flip_counters(self) -> dict[str, float]:
-        tries, _, births, deaths = self._arrays["tallies"].sum(axis=1)
+        tries, _, births, deaths, death_tries = self._arrays["tallies"].sum(axis=1)
         counters = self._arrays["counters"]
         return {
             "iterations": float(max(0, self._after_warm_up())),
-            "flip_tries": float(tries),
+            "birth_tries": float(tries - death_tries),
             "birth_accepts": float(births),
+            "death_tries": float(death_tries),
             "death_accepts": float(deaths),
             "swap_tries": float(counters[0]),
             "swap_accepts": float(counters[1]),

@@ -50,8 +50,8 @@ class ExactEngine(LineEngine):
         p = self.problem.features.n_variables
         if p > LARGEST:
             raise DataError(
-                f"The exact engine sums over all 2^p states and is limited to {LARGEST} variables; these data "
-                f"have {p}. Use engine='particle' (or 'auto', which chooses it)."
+                f"The exact engine sums over all 2^p states and is limited to {LARGEST} variables; these "
+                f"data have {p}. Use engine='particle' (or 'auto', which chooses it)."
             )
         if p > COMFORTABLE:
             warnings.warn(

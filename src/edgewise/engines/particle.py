@@ -1,9 +1,7 @@
 """The particle engine, the workhorse: any number of variables, the true likelihood (docs/method.md, 7).
 
-Nothing needs tuning. Two tolerances are stated, and warm-up turns them into numbers:
-
-* ``noise``: variance that the log ratio of a decision may carry on average; sets the number of particles.
-* ``memory``: correlation that a particle may keep across a refresh; sets the Gibbs sweeps of a refresh.
+Nothing needs tuning. ``noise`` states how much variance the log ratio of a decision may carry on average;
+warm-up measures it and sets the number of particles.
 """
 
 from __future__ import annotations
@@ -21,6 +19,8 @@ FEWEST_PARTICLES = 384
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
 START_REACH = (3.0, 4.5)
+MOST_PER_ROW = 8.0
+BUDGET_AT = 0.6
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,10 @@ class ParticleSettings:
     ----------
     noise : float
         Tolerated variance of the log ratio of a decision.
-    memory : float
-        Tolerated correlation of a variable across a refresh of the particles.
     particles : int
         Number of particles; 0 chooses it from `noise`.
     sites : int
-        Variables redrawn after every decision; 0 chooses it from `memory`.
+        Variables redrawn after every move; 0 chooses it from the density of the graph.
     warm_up : int
         Iterations before the first kept draw.
     thin : int
@@ -46,7 +44,6 @@ class ParticleSettings:
     """
 
     noise: float = 0.5
-    memory: float = 0.25
     particles: int = 0
     sites: int = 0
     warm_up: int = 400
@@ -85,7 +82,7 @@ class ParticleEngine(LineEngine):
         self._screen()
 
     def _start_from_fit(self, n: int, rng: np.random.Generator) -> None:
-        """Default start: a rough sparse fit, of another sparsity in every chain so that chains start apart."""
+        """Default start: a rough sparse fit, of another sparsity in every chain."""
         from edgewise.engines.start import sparse_fit
         from edgewise.kernels.chain import activate
 
@@ -188,13 +185,13 @@ class ParticleEngine(LineEngine):
             rate[rate < 0.15] = 0.15 if len(rate) <= 600 else 0.0
             rate[self.problem.prior.status >= 2] = 0.0
             arrays["scan"][:] = rate
-        half = self.warm_up // 2
-        if self.iteration <= half:
+        late = self.iteration >= BUDGET_AT * self.warm_up
+        if not late:
             arrays["tallies"] *= 0.3
-        if abs(self.iteration - half) < self.adapt_every and self.iteration <= half:
+        elif self.iteration - self.adapt_every < BUDGET_AT * self.warm_up:
             self._choose_budget()
+        self._choose_sites()
         if self.iteration == self.warm_up:
-            self._choose_sites()
             self._end_warm_up()
         else:
             arrays["counters"][:] = 0.0
@@ -202,28 +199,22 @@ class ParticleEngine(LineEngine):
         fresh_fields(self._given, self._chain, self._swarm)
 
     def _choose_budget(self) -> None:
-        """Particles from the measured noise."""
+        """Particles from the measured noise of the decisions."""
         counters = self._arrays["counters"]
         if self.settings.particles == 0 and counters[4] > 0:
+            rows = float(self._arrays["rows"][0])
             mean_noise = counters[3] / counters[4]
             n = self._arrays["X"].shape[1] * mean_noise / self.settings.noise
-            self._fit_swarm(self._rounded(n))
+            self._fit_swarm(self._rounded(min(n, MOST_PER_ROW * rows)))
 
     def _choose_sites(self) -> None:
-        """Variables redrawn per decision from the measured decay of correlation over one sweep."""
-        if self.settings.sites:
-            return
-        from edgewise.kernels.particle_chain import stir
-
-        self._derive()
-        X = self._arrays["X"]
-        p, n = X.shape
-        centred = X - X.mean(axis=1, keepdims=True)
-        variance = (centred**2).mean(axis=1)
-        stir(p, self._given, self._chain, self._swarm, self._arrays["counters"])
-        visible = variance > 0.02
-        kept = np.sqrt(np.mean(((centred * X).mean(axis=1)[visible] / variance[visible]) ** 2)) if visible.any() else 0.0
-        self._arrays["sites"] = np.array([6])
+        """Variables redrawn after a move: more where decisions share variables, fewer where it is dear."""
+        if self.settings.sites == 0:
+            p = self.problem.features.n_variables
+            degree = float(self._arrays["degree"].mean())
+            wanted = min(12.0, max(4.0, 144.0 / p))
+            affordable = max(1.0, 24.0 / (1.5 + 0.15 * degree))
+            self._arrays["sites"][0] = round(min(wanted, affordable))
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
         from edgewise.kernels.particle_chain import run_particles

@@ -1,9 +1,10 @@
 """Where a particle chain starts: a quick sparse maximum-likelihood fit from the pair sums alone.
 
 Stochastic approximation with persistent particles (as in persistent contrastive divergence): the couplings
-climb the difference between the data's and the particles' covariances, in units of their standard deviation,
-and are pulled to zero by a soft threshold of `reach` standard errors. The answer is rough on purpose; it saves
-the chain the long way from an empty graph, where the first steps would exhaust the particles' weights.
+climb the difference between the data's and the particles' covariances, in units of their standard
+deviation, and are pulled to zero by a soft threshold of `reach` standard errors. The answer is rough on
+purpose; it saves the chain the long way from an empty graph, where the first steps would exhaust the
+particles' weights.
 """
 
 from __future__ import annotations

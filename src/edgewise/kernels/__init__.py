@@ -1,1 +1,1 @@
-"""Numba kernels: arrays in, arrays out, the random state an argument. They import nothing else of edgewise."""
+"""Numba kernels: arrays in, arrays out, the random state an argument. Nothing else is imported."""

@@ -1,15 +1,15 @@
-"""What the exact and the particle chain share: the state of graph and parameters, hyper-parameters, recording.
+"""What the exact and the particle chain share: graph and parameters, hyper-parameters, recording.
 
 ``Given`` is all that stays fixed after warm-up, ``Chain`` all that moves (arrays changed in place).
-``hyper`` is (p0, sigma0), ``counts`` (active cliques, active cliques that share p0), ``listed[:counts[0]]`` the
-active cliques in no particular order and ``place[a]`` the position of clique a there, or -1.
+``hyper`` is (p0, sigma0), ``counts`` (active cliques, active cliques that share p0), ``listed[:counts[0]]``
+the active cliques in no particular order and ``place[a]`` the position of clique a there, or -1.
 """
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 
-import numpy as np
 from numba import njit
 
 from edgewise.kernels.gibbs import connect, disconnect
@@ -26,7 +26,7 @@ Given = namedtuple(
 Chain = namedtuple("Chain", "theta bias hyper start degree adjacent listed place counts stream tallies")
 Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale filled")
 
-TRIES, INCLUSION, BIRTHS, DEATHS = 0, 1, 2, 3
+TRIES, INCLUSION, BIRTHS, DEATHS, DEATH_TRIES = 0, 1, 2, 3, 4
 
 
 @njit(nogil=True, cache=True)
@@ -127,6 +127,8 @@ def shift_biases(a, t, given, chain):
 def tally(a, was_active, accepted, probability, chain):
     """Count a decision on the indicator of clique `a` (see ``Engine.edge_sums``)."""
     chain.tallies[TRIES, a] += 1.0
+    if was_active:
+        chain.tallies[DEATH_TRIES, a] += 1.0
     chain.tallies[INCLUSION, a] += 1.0 - probability if was_active else probability
     if accepted:
         chain.tallies[DEATHS if was_active else BIRTHS, a] += 1.0
@@ -157,9 +159,9 @@ def base_odds(a, is_active, given, chain):
         return given.log_odds[a] + slab
     if given.fixed_p0:
         p0 = chain.hyper[0]
-        return np.log(p0) - np.log1p(-p0) + slab
+        return math.log(p0) - math.log1p(-p0) + slab
     others = chain.counts[1] - (1 if is_active else 0)
-    return np.log(given.beta_a + others) - np.log(given.beta_b + given.n_common - 1 - others) + slab
+    return math.log(given.beta_a + others) - math.log(given.beta_b + given.n_common - 1 - others) + slab
 
 
 @njit(nogil=True, cache=True)
@@ -174,15 +176,15 @@ def room_left(chain, recorder):
 
 @njit(nogil=True, cache=True)
 def record(chain, recorder):
-    """Keep the present state as a draw."""
+    """Keep the present state as a draw; its active cliques in no particular order."""
     filled = recorder.filled[0]
     begin = recorder.indptr[filled]
     count = chain.counts[0]
-    ordered = np.sort(chain.listed[:count])
     for k in range(count):
-        recorder.indices[begin + k] = ordered[k]
-        recorder.values[begin + k] = chain.theta[ordered[k]]
-    recorder.biases[filled, :] = chain.bias
+        recorder.indices[begin + k] = chain.listed[k]
+        recorder.values[begin + k] = chain.theta[chain.listed[k]]
+    for i in range(chain.bias.shape[0]):
+        recorder.biases[filled, i] = chain.bias[i]
     recorder.inclusion_rate[filled] = chain.hyper[0]
     recorder.slab_scale[filled] = chain.hyper[1]
     recorder.indptr[filled + 1] = begin + count

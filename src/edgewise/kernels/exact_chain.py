@@ -1,9 +1,9 @@
 """The exact chain: reversible jumps with the likelihood of the full table (docs/method.md, 5).
 
-Per iteration: every candidate in turn (its parameter redrawn when active, its indicator decided when its scan
-coin says so), every bias, swaps between competing pairs, and the hyper-parameters. All proposals are Student-t
-around the mode of the line, computed from the base point of the line so that a move and its reverse see the
-same proposal.
+Per iteration: every candidate in turn (its parameter redrawn when active, its indicator decided when its
+scan coin says so), every bias, swaps between competing pairs, and the hyper-parameters. All proposals are
+Student-t around the mode of the line, computed from the base point of the line so that a move and its
+reverse see the same proposal.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
+from edgewise.kernels.gibbs import fill
 from edgewise.kernels.lines import (
     acceptance,
     draw_proposal,
@@ -168,7 +169,7 @@ def choose_swap(given, chain, pair_index):
         log_choice = math.log(chain.degree[j]) - math.log(chain.degree[k] + 1)
     else:
         k = np.int32(below(chain.stream, chain.bias.shape[0]))
-    if k == i or k == j:
+    if k in (i, j):
         return -1, -1, 0, 0, 0, 0.0
     arriving = pair_index[i, k]
     if arriving < 0 or chain.place[arriving] >= 0 or given.status[arriving] > 1:
@@ -179,8 +180,8 @@ def choose_swap(given, chain, pair_index):
 @njit(nogil=True, cache=True)
 def swap_cells(eight, first, second):
     """Pair cells of (i, j) and of (i, k), smaller index first in each, from the eight of (i, j, k)."""
-    first[:] = 0.0
-    second[:] = 0.0
+    fill(first, 0.0)
+    fill(second, 0.0)
     for c in range(8):
         x_i = c & 1
         x_j = (c >> 1) & 1

@@ -18,15 +18,10 @@ from edgewise.kernels.random import fast_exp, lane_uniform
 VECTOR = {"contract", "nsz"}
 
 
-@njit(nogil=True, cache=True)
-def graph_arrays(members, n_variables):
+def graph_arrays(members: np.ndarray, n_variables: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """An empty graph with room for every candidate: start, degree, adjacent."""
-    counts = np.zeros(n_variables + 1, np.int64)
-    for a in range(members.shape[0]):
-        for k in range(members.shape[1]):
-            if members[a, k] >= 0:
-                counts[members[a, k] + 1] += 1
-    start = np.cumsum(counts)
+    counts = np.bincount(members[members >= 0], minlength=n_variables)
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return start, np.zeros(n_variables, np.int64), np.full(start[-1], -1, np.int32)
 
 
@@ -63,6 +58,27 @@ def add_scaled(target, scale, values):
 
 
 @njit(nogil=True, cache=True, fastmath=VECTOR)
+def fill(target, value):
+    """target = value."""
+    for s in range(target.shape[0]):
+        target[s] = value
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
+def copy_to(target, values):
+    """target = values, element by element."""
+    for s in range(target.shape[0]):
+        target[s] = values[s]
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
+def multiply(target, values):
+    """target *= values."""
+    for s in range(target.shape[0]):
+        target[s] *= values[s]
+
+
+@njit(nogil=True, cache=True, fastmath=VECTOR)
 def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product):
     """Bring the fields up to date after variable `i` changed by `change[s]`; `product` is scratch."""
     order = members.shape[1]
@@ -76,12 +92,11 @@ def spread_change(i, change, X, F, theta, members, start, degree, adjacent, prod
             j = members[a, k]
             if j < 0 or j == i:
                 continue
-            product[:] = change
+            copy_to(product, change)
             for l in range(order):
                 other = members[a, l]
                 if other >= 0 and other != i and other != j:
-                    for s in range(product.shape[0]):
-                        product[s] *= X[other, s]
+                    multiply(product, X[other])
             add_scaled(F[j], weight, product)
 
 
@@ -90,19 +105,18 @@ def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product)
     """Fields from scratch."""
     order = members.shape[1]
     for i in range(X.shape[0]):
-        F[i, :] = np.float32(bias[i])
+        fill(F[i], np.float32(bias[i]))
         for position in range(start[i], start[i] + degree[i]):
             a = adjacent[position]
             weight = np.float32(theta[a])
             if order == 2 or members[a, 2] < 0:
                 add_scaled(F[i], weight, X[members[a, 0] + members[a, 1] - i])
                 continue
-            product[:] = np.float32(1.0)
+            fill(product, np.float32(1.0))
             for k in range(order):
                 j = members[a, k]
                 if j >= 0 and j != i:
-                    for s in range(product.shape[0]):
-                        product[s] *= X[j, s]
+                    multiply(product, X[j])
             add_scaled(F[i], weight, product)
 
 
@@ -132,7 +146,7 @@ def dense_sweep(X, lanes, coupling, bias):
     field = np.empty(X.shape[1], np.float32)
     change = np.empty(X.shape[1], np.float32)
     for i in range(X.shape[0]):
-        field[:] = np.float32(bias[i])
+        fill(field, np.float32(bias[i]))
         for j in range(X.shape[0]):
             if coupling[i, j] != 0.0:
                 add_scaled(field, np.float32(coupling[i, j]), X[j])

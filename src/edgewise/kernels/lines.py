@@ -5,12 +5,13 @@ and the value ``values[c]`` of the direction in each, so with t the distance fro
 
     log target(t) = t S - N log(sum_c cells[c] exp(t values[c])) - precision t^2 / 2 + tilt t
 
-holds with no expansion and for any t; S is the direction's sum over the data, and precision and tilt collect
-the Gaussian priors. The log target is concave.
+holds with no expansion and for any t; S is the direction's sum over the data, and precision and tilt
+collect the Gaussian priors. The log target is concave.
 
 The line of a pair (i, j) moves its coupling by t and its two biases by -t m_j and -t m_i, m being the data
-means: its feature is (x_i - m_i)(x_j - m_j), which leaves the margins nearly alone and is nearly orthogonal to
-the biases. The shift is fixed by the data, so birth and death remain each other's reverse with Jacobian 1.
+means: its feature is (x_i - m_i)(x_j - m_j), which leaves the margins nearly alone and is nearly orthogonal
+to the biases. The shift is fixed by the data, so birth and death remain each other's reverse with Jacobian
+1.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ MODE_STEPS = 16
 MODE_STEP_LIMIT = 1.5
 TAIL_FREEDOM = 8.0
 LOG_TAIL_CONSTANT = (
-    math.lgamma((TAIL_FREEDOM + 1) / 2) - math.lgamma(TAIL_FREEDOM / 2) - 0.5 * math.log(TAIL_FREEDOM * math.pi)
+    math.lgamma((TAIL_FREEDOM + 1) / 2)
+    - math.lgamma(TAIL_FREEDOM / 2)
+    - 0.5 * math.log(TAIL_FREEDOM * math.pi)
 )
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -120,4 +123,3 @@ def metropolis(stream, log_ratio):
 def acceptance(log_ratio):
     """min(1, exp(log_ratio))."""
     return 1.0 if log_ratio >= 0.0 else math.exp(log_ratio)
-

@@ -1,11 +1,12 @@
 """The particle chain: moves along lines, decided by weighted particles (docs/method.md, 7).
 
-Every decision is one Metropolis step. Its proposal comes from the first group of particles and its log ratio
-from the second, whose noise has a known variance v; the step is made with ``log ratio - v / 2`` (Ceperley &
-Dewing 1999), which restores detailed balance exactly for Gaussian noise that is as large in both directions and
-independent of the proposal. The first holds because the reverse variance is computed from the same particles
-and noise is added to the quieter direction, the second because the groups never mix. A hopeless birth is
-turned down by the first group alone, with a probability that its death corrects for (delayed acceptance).
+Every decision is one Metropolis step. Its proposal comes from the first group of particles and its log
+ratio from the second, whose noise has a known variance v; the step is made with ``log ratio - v / 2``
+(Ceperley & Dewing 1999), which restores detailed balance exactly for Gaussian noise that is as large in
+both directions and independent of the proposal. The first holds because the reverse variance is computed
+from the same particles and noise is added to the quieter direction, the second because the groups never
+mix. A hopeless birth is turned down by the first group alone, with a probability that its death corrects
+for (delayed acceptance).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from edgewise.kernels.chain import (
     tally,
 )
 from edgewise.kernels.exact_chain import choose_swap, log_prior_change, oriented, swap_cells
-from edgewise.kernels.gibbs import compute_fields, redraw_variable, spread_change
+from edgewise.kernels.gibbs import compute_fields, copy_to, redraw_variable, spread_change
 from edgewise.kernels.lines import (
     acceptance,
     draw_proposal,
@@ -43,6 +44,7 @@ from edgewise.kernels.lines import (
     move_cells,
 )
 from edgewise.kernels.particles import (
+    add_constant,
     add_to_fields,
     clique_states,
     log_growth,
@@ -69,6 +71,8 @@ Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
 RESAMPLE_BELOW = 0.5
 HOPELESS_MARGIN = 2.5
 FRESH_FIELDS_EVERY = 32
+# A hopeless proposal may be arbitrarily noisy; it should not decide how many particles there are.
+NOISE_CAP = 4.0
 
 SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, NOISE_SUM, NOISE_COUNT, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(8)
 
@@ -129,8 +133,8 @@ def follow_plain(a, change, values, state, given, chain, swarm):
         shift_biases(a, change, given, chain)
         i = given.members[a, 0]
         j = given.members[a, 1]
-        swarm.F[i] -= np.float32(change * given.means[j])
-        swarm.F[j] -= np.float32(change * given.means[i])
+        add_constant(swarm.F[i], np.float32(-change * given.means[j]))
+        add_constant(swarm.F[j], np.float32(-change * given.means[i]))
 
 
 @njit(nogil=True, cache=True)
@@ -146,9 +150,7 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     i = given.members[a, 0]
     j = given.members[a, 1]
     if blocked:
-        pair_cells(
-            swarm.X[i], swarm.X[j], swarm.F[i], swarm.F[j], swarm.w, value, 0, swarm.split, present
-        )
+        pair_cells(swarm.X[i], swarm.X[j], swarm.F[i], swarm.F[j], swarm.w, value, 0, swarm.split, present)
     else:
         clique_states(a, swarm.X, given.members, swarm.change_i)
         plain_cells(swarm.change_i, swarm.w, 0, swarm.split, present)
@@ -194,7 +196,7 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     )
     log_ratio = penalised(log_ratio, noise, chain.stream)
     accepted = metropolis(chain.stream, log_ratio)
-    counters[NOISE_SUM] += max(noise[0], noise[1])
+    counters[NOISE_SUM] += min(max(noise[0], noise[1]), NOISE_CAP)
     counters[NOISE_COUNT] += 1.0
     if flip:
         tally(a, active, accepted, acceptance(log_ratio), chain)
@@ -232,9 +234,7 @@ def visit_bias(i, given, chain, swarm, counters):
     if not metropolis(chain.stream, penalised(log_ratio, noise, chain.stream)):
         return False
     chain.bias[i] += t
-    single_follow(
-        swarm.X[i], swarm.F[i], swarm.w, t, outside, inside, swarm.lanes, swarm.change_i
-    )
+    single_follow(swarm.X[i], swarm.F[i], swarm.w, t, outside, inside, swarm.lanes, swarm.change_i)
     spread_change(
         i,
         swarm.change_i,
@@ -269,8 +269,10 @@ def visit_swap(given, chain, swarm, pair_index, counters):
     shift_biases(leaving, -value, given, chain)
     S_in, precision_in, tilt_in = pair_line(arriving, 0.0, given, chain, values_in)
     shift_biases(leaving, value, given, chain)
-    ordered_out = values_out.copy()
-    ordered_in = values_in.copy()
+    ordered_out = np.empty(4)
+    ordered_in = np.empty(4)
+    copy_to(ordered_out, values_out)
+    copy_to(ordered_in, values_in)
     oriented(values_out, i, j)
     oriented(values_in, i, k)
     direction = np.empty(8)
@@ -383,9 +385,7 @@ def fresh_fields(given, chain, swarm):
 
 
 @njit(nogil=True, cache=True)
-def run_particles(
-    given, chain, swarm, scan, pair_index, iteration, iterations, thin, counters, recorder
-):
+def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, thin, counters, recorder):
     """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
 
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing.

@@ -1,14 +1,14 @@
 """Weighted particles: what they say about a line, and how they follow a move along it (docs/method.md, 7).
 
-Every particle s carries a weight ``w[s]``; weighted means over the particles estimate means of the model. The
-particles fall into two groups that never mix, ``[0, split)`` and ``[split, n)``: the first proposes, the second
-decides, so that the noise of a decision is independent of what is proposed.
+Every particle s carries a weight ``w[s]``; weighted means over the particles estimate means of the model.
+The particles fall into two groups that never mix, ``[0, split)`` and ``[split, n)``: the first proposes,
+the second decides, so that the noise of a decision is independent of what is proposed.
 
-Means are Rao-Blackwellised: the states of the variables that a line touches are replaced by their conditional
-distribution given the particle's other variables, which the fields F give in closed form. A move by t changes
-the weights by ``h_s = E[exp(t d) | rest]`` instead of exp(t d), and the touched variables are redrawn from
-their new conditional. ``pair`` kernels need a model of pairs only; ``plain`` ones take any cliques and use the
-states as they are.
+Means are Rao-Blackwellised: the states of the variables that a line touches are replaced by their
+conditional distribution given the particle's other variables, which the fields F give in closed form. A
+move by t changes the weights by ``h_s = E[exp(t d) | rest]`` instead of exp(t d), and the touched variables
+are redrawn from their new conditional. ``pair`` kernels need a model of pairs only; ``plain`` ones take any
+cliques and use the states as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
-from edgewise.kernels.gibbs import add_scaled
+from edgewise.kernels.gibbs import add_scaled, fill, multiply
 from edgewise.kernels.random import fast_exp, lane_uniform, uniform
 
 FAST = {"reassoc", "contract", "nsz"}
@@ -80,7 +80,7 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     g1 = np.float32(factors[1])
     g2 = np.float32(factors[2])
     g3 = np.float32(factors[3]) * factor
-    sums[:] = 0.0
+    fill(sums, 0.0)
     for low in range(begin, end, CHUNK):
         a0 = np.float32(0.0)
         a1 = np.float32(0.0)
@@ -180,7 +180,7 @@ def single_growth(f, w, outside, inside, begin, end, sums):
     one = np.float32(1.0)
     g0 = np.float32(outside)
     g1 = np.float32(inside)
-    sums[:] = 0.0
+    fill(sums, 0.0)
     for low in range(begin, end, CHUNK):
         a0 = np.float32(0.0)
         a1 = np.float32(0.0)
@@ -232,17 +232,16 @@ def clique_states(a, X, members, state):
         for s in range(state.shape[0]):
             state[s] = X[members[a, 0], s] + np.float32(2.0) * X[members[a, 1], s]
         return
-    state[:] = np.float32(1.0)
+    fill(state, np.float32(1.0))
     for k in range(members.shape[1]):
         if members[a, k] >= 0:
-            for s in range(state.shape[0]):
-                state[s] *= X[members[a, k], s]
+            multiply(state, X[members[a, k]])
 
 
 @njit(nogil=True, cache=True)
 def plain_cells(state, w, begin, end, cells):
     """Weighted probabilities of the states of a clique."""
-    cells[:] = 0.0
+    fill(cells, 0.0)
     total = 0.0
     for s in range(begin, end):
         cells[int(state[s])] += w[s]
@@ -254,7 +253,7 @@ def plain_cells(state, w, begin, end, cells):
 @njit(nogil=True, cache=True)
 def plain_growth(state, w, factors, begin, end, sums):
     """As :func:`pair_growth` with the states as they are."""
-    sums[:] = 0.0
+    fill(sums, 0.0)
     for s in range(begin, end):
         h = factors[int(state[s])]
         weight = float(w[s])
@@ -280,12 +279,11 @@ def add_to_fields(a, change, X, F, members, product):
         i = members[a, k]
         if i < 0:
             continue
-        product[:] = np.float32(1.0)
+        fill(product, np.float32(1.0))
         for l in range(members.shape[1]):
             j = members[a, l]
             if j >= 0 and j != i:
-                for s in range(product.shape[0]):
-                    product[s] *= X[j, s]
+                multiply(product, X[j])
         add_scaled(F[i], amount, product)
 
 
@@ -354,7 +352,6 @@ def log_growth(sums, N, noise):
     return N * (math.log(first / weight) + 0.5 * forward)
 
 
-
 @njit(nogil=True, cache=True, inline="always")
 def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
     """Exponentials of the three fields of (i, j, k) without the couplings among them; (i, k) is absent."""
@@ -376,7 +373,7 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     pij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
     pjk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
     one = np.float32(1.0)
-    cells[:] = 0.0
+    fill(cells, 0.0)
     total = 0.0
     for low in range(begin, end, CHUNK):
         c = np.float32(0.0)
@@ -429,8 +426,19 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
     pij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
     pjk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
     one = np.float32(1.0)
-    g = factors.astype(np.float32)
-    sums[:] = 0.0
+    g0, g1, g2, g3 = (
+        np.float32(factors[0]),
+        np.float32(factors[1]),
+        np.float32(factors[2]),
+        np.float32(factors[3]),
+    )
+    g4, g5, g6, g7 = (
+        np.float32(factors[4]),
+        np.float32(factors[5]),
+        np.float32(factors[6]),
+        np.float32(factors[7]),
+    )
+    fill(sums, 0.0)
     for low in range(begin, end, CHUNK):
         a0 = np.float32(0.0)
         a1 = np.float32(0.0)
@@ -448,9 +456,7 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
             k6 = ej * ek * pjk
             k7 = k6 * ei * pij
             before = one + ei + ej + ek + k3 + k5 + k6 + k7
-            after = (
-                g[0] + g[1] * ei + g[2] * ej + g[4] * ek + g[3] * k3 + g[5] * k5 + g[6] * k6 + g[7] * k7
-            )
+            after = g0 + g1 * ei + g2 * ej + g4 * ek + g3 * k3 + g5 * k5 + g6 * k6 + g7 * k7
             h = after / before
             wh = v[s] * h
             a0 += v[s]
@@ -463,3 +469,10 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         sums[2] += a2
         sums[3] += a3
         sums[4] += a4
+
+
+@njit(nogil=True, cache=True)
+def add_constant(target, amount):
+    """target += amount."""
+    for s in range(target.shape[0]):
+        target[s] += amount

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
 REASSOCIATE = {"reassoc", "contract", "nsz"}
@@ -31,7 +30,9 @@ def build_table(bias, theta, listed, count, members, table):
         for k in range(table.shape[0]):
             if k & mask == mask:
                 table[k] += theta[a]
-    top = table.max()
+    top = table[0]
+    for k in range(table.shape[0]):
+        top = table[k] if table[k] > top else top
     total = 0.0
     for k in range(table.shape[0]):
         table[k] = math.exp(table[k] - top)
@@ -99,7 +100,8 @@ def scale_masked(table, mask, outside, inside):
 @njit(nogil=True, cache=True)
 def triple_cells(table, i, j, k, cells):
     """Probabilities of the eight states x_i + 2 x_j + 4 x_k."""
-    cells[:] = 0.0
+    for c in range(8):
+        cells[c] = 0.0
     for state in range(table.shape[0]):
         cells[((state >> i) & 1) + 2 * ((state >> j) & 1) + 4 * ((state >> k) & 1)] += table[state]
 
@@ -113,11 +115,3 @@ def move_factors(cells, values, t, factors):
     normaliser = math.log1p(growth)
     for c in range(cells.shape[0]):
         factors[c] = math.exp(t * values[c] - normaliser)
-
-
-@njit(nogil=True, cache=True)
-def renormalise(table):
-    """Remove the rounding that many multiplications leave in the total."""
-    total = np.sum(table)
-    for k in range(table.shape[0]):
-        table[k] /= total
