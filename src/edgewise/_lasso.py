@@ -227,7 +227,9 @@ class LassoPath:
             raise DataError(f"A density is a share of all pairs, between 0 and 1, not {density!r}.")
         path = self
         while path.densities.max() < density:
-            if path.lambdas[-1] <= self.rows.largest_covariance * SMALLEST_RATIO:
+            # A lambda as small as the tolerance cannot tell a zero from a small coefficient.
+            floor = max(self.rows.largest_covariance * SMALLEST_RATIO, 10 * self.tolerance)
+            if path.lambdas[-1] <= floor:
                 raise DataError(
                     f"The path does not reach density {density:g}: at lambda {path.lambdas[-1]:.3g} it is "
                     f"{path.densities[-1]:.3g}. Constant columns never get couplings, and a variable that a "
