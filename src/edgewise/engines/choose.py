@@ -63,5 +63,6 @@ def choose(problem: Problem) -> tuple[str, str]:
             "as many particles as the rows call for."
         )
     return "particle", (
-        f"With {p} variables and only {rows:,.0f} rows, particles are cheaper than summing all {states:,} states."
+        f"With {p} variables and only {rows:,.0f} rows, particles are cheaper than summing all {states:,} "
+        "states."
     )
