@@ -2,7 +2,7 @@
 
 Progress and checkpoints add up what they take while they take it, so that each share comes from one run and
 is not blurred by the noise between runs. A saved run always pays for one save at its beginning and one at its
-end.
+end. Between them the share counts the CPU time of the thread that writes, not its waiting for the disk.
 """
 
 from __future__ import annotations

@@ -138,6 +138,7 @@ def run(
     elif seed is None:
         seed = np.random.SeedSequence().entropy
     store = None
+    opening = time.monotonic()
     if checkpoint is not None:
         full_identity = {
             "engine": engine_name,
@@ -153,6 +154,7 @@ def run(
         store = Checkpoint.open(checkpoint, full_identity, ["seed"] if open_seed else [])
         seed = store.identity["seed"]
     recorder = Recorder(store, checkpoint_every)
+    recorder.seconds += time.monotonic() - opening
     own = ThreadPoolExecutor(workers, "edgewise") if executor is None else None
     display = open_display(progress, callback)
     if chosen:
