@@ -112,7 +112,8 @@ def _approximate(tables: Tables, method: str) -> tuple[str, str]:
         raise Unmeasured
     scale = enough["exact_sd"]
     mean = float(np.sqrt((((enough["mean"] - enough["exact_mean"]) / scale) ** 2).mean()))
-    ratio = float(np.exp(np.log(enough["sd"] / scale).replace(-np.inf, np.nan).mean()))
+    # A chain that never moved has no spread; it counts as a thousandth.
+    ratio = float(np.exp(np.log(np.maximum(enough["sd"] / scale, 1e-3)).mean()))
     text = (
         f"over {table['p0'].nunique()} values of p0: P(edge) differs by {rms:.3f} (rms), means by {mean:.2f} "
         f"posterior sds (rms), sds by a factor {ratio:.2f}"

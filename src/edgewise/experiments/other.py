@@ -143,7 +143,8 @@ def _draw_priors(ax: Axes, tables: Tables) -> None:
     default = table.loc[table["default"], "cll"].mean()
     for k, name in enumerate(PARAMETERS):
         part = table[(table["parameter"] == name) & ~table["default"]].groupby("value")["cll"].mean()
-        curve = dict(sorted({**part.to_dict(), DEFAULT: default}.items()))
+        values = {float(str(value)): float(score) for value, score in part.items()}
+        curve = dict(sorted({**values, DEFAULT: float(default)}.items()))
         ax.plot(
             list(curve),
             list(curve.values()),
