@@ -15,6 +15,7 @@ from edgewise.errors import DataError, FileError
 from edgewise.experiments import claims, command, fig4, fig5, runner
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, judge_all
 from edgewise.experiments.data import case, true_model
+from edgewise.experiments.dynamics import MEASURED
 from edgewise.experiments.plan import Plan, interpolated, mean_curve
 from edgewise.experiments.profiles import FULL, PROFILES, SMOKE
 from edgewise.experiments.runner import Task, finished, run_tasks
@@ -246,7 +247,7 @@ def momentum(ess: float, shift: float, scale: float) -> pandas.DataFrame:
             moved = alpha > 0
             rows.append(
                 {
-                    "step": 0.02,
+                    "step": MEASURED,
                     "alpha": alpha,
                     "edge": edge,
                     "mean": edge + shift * moved,
@@ -263,6 +264,7 @@ def momentum(ess: float, shift: float, scale: float) -> pandas.DataFrame:
         (1900, 0.05, 1.01, HOLDS, HOLDS),
         (140, 0.25, 1.0, PARTLY, PARTLY),
         (90, 0.05, 1.5, FAILS, FAILS),
+        (1900, 0.0, 1.14, HOLDS, PARTLY),
         (1900, 2.0, 1.0, HOLDS, FAILS),
     ],
 )

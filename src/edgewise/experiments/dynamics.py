@@ -18,8 +18,8 @@ from edgewise.experiments.runner import Task
 ALPHAS = (0.0, 0.5, 0.9, 0.99)
 STEPS = (0.01, 0.03, 0.1, 0.3)
 PUBLISHED = 1e-3
-# A step at which 10K draws of both chains say something about means and standard deviations.
-MEASURED = 0.02
+# A step at which the profile's iterations say something about means and standard deviations.
+MEASURED = 0.04
 LEAPFROG_STEPS = (0.05, 0.1, 0.2, 0.4, 0.8)
 LAGS = 60
 

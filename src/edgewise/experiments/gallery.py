@@ -16,7 +16,7 @@ READING = {
     "fig2": "Langevin dynamics on the true graph of the block model, alpha = 0 against 0.9. The published "
     "step of 0.001 moves a parameter by one posterior sd in about 100,000 iterations with momentum and two "
     "million without, so that its autocorrelation is known only roughly; means and sds are compared at a "
-    "step of 0.02. On the right, short chains at larger steps against the exact posterior.",
+    "step of 0.04. On the right, short chains at larger steps against the exact posterior.",
     "fig3": "The parameter of four edges of the block model, given that the edge is present. They are the "
     "edges whose exact probabilities are nearest to 0.95, 0.75, 0.5 and 0.25.",
     "fig4": "Every edge of the block model under every fixed p0. Means and sds are shown where both engines "
