@@ -212,7 +212,7 @@ class ParticleEngine(LineEngine):
         if self.settings.sites == 0:
             p = self.problem.features.n_variables
             degree = float(self._arrays["degree"].mean())
-            wanted = min(12.0, max(4.0, 144.0 / p))
+            wanted = min(12.0, max(2.0, 144.0 / p))
             affordable = max(1.0, 24.0 / (1.5 + 0.15 * degree))
             self._arrays["sites"][0] = round(min(wanted, affordable))
 
