@@ -1,0 +1,134 @@
+"""The particle engine against enumeration and against the exact engine, in units of Monte Carlo error.
+
+The engine is consistent in the number of particles rather than exact, so a small bias is allowed for: 0.01 in
+probability and 0.05 posterior sds in parameters.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from comparing import run, z_scores
+from truth import enumerate_posterior
+
+from edgewise import datasets, exact
+from edgewise.convergence import indicator_ess
+from edgewise.data import read_data
+from edgewise.engines.particle import ParticleEngine
+from edgewise.engines.protocol import Problem
+from edgewise.errors import DataError
+from edgewise.features import Features, sufficient_statistics
+from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
+
+LIMIT = 4.5
+ALLOWANCE = 0.01
+FREE = Prior()
+FIXED = Prior(FixedInclusion(0.3), FixedSlab(1.5), NormalBias(3.0))
+SEPARATE = Prior(
+    BetaInclusion(2.0, 3.0),
+    GammaSlab(4.0, 6.0),
+    edge_probability={(0, 1): 0.8, (1, 2): 0.1},
+    forced=[(0, 2)],
+    forbidden=[(1, 3)],
+)
+
+
+def problem_of(p: int, prior: Prior, order: int = 2, rows: int = 60, weights: bool = False) -> Problem:
+    model = datasets.random_model(p, 2.0, kind="ring", seed=4, coupling_sd=0.4, field_sd=0.4)
+    values = exact.sample(model, rows, np.random.default_rng(4))
+    features = Features.up_to(p, order)
+    weight = np.random.default_rng(5).gamma(2.0, 0.5, rows) if weights else None
+    data = read_data(values, sample_weight=weight, constant="keep")
+    return Problem(features, sufficient_statistics(data, features), prior.resolve(features))
+
+
+CASES = {
+    "p3 free": (3, FREE, 2, False),
+    "p3 triple": (3, FREE, 3, False),
+    "p4 fixed and weighted": (4, FIXED, 2, True),
+    "p4 separate": (4, SEPARATE, 2, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_against_enumeration(name):
+    p, prior, order, weights = CASES[name]
+    problem = problem_of(p, prior, order, weights=weights)
+    truth = enumerate_posterior(problem.features, problem.statistics, problem.prior)
+    draws = run(problem, "particle", 12_000)
+    found = z_scores(draws, truth, ALLOWANCE)
+    assert max(found.values()) < LIMIT, found
+    # Negative control: the truth under another prior inclusion probability.
+    other = Prior(FixedInclusion(0.75), prior.slab, prior.bias).resolve(problem.features)
+    wrong = enumerate_posterior(problem.features, problem.statistics, other)
+    assert z_scores(draws, wrong, ALLOWANCE)["inclusion"] > 2 * LIMIT
+
+
+def inclusion_and_error(draws, n_cliques):
+    active = np.stack([[chain.column(a) != 0 for chain in draws] for a in range(n_cliques)]).astype(float)
+    share = active.mean(axis=(1, 2))
+    return share, np.sqrt(share * (1 - share) / indicator_ess(active))
+
+
+def test_against_the_exact_engine_on_block_data():
+    values = exact.sample(datasets.block_model(2), 100, np.random.default_rng(2))
+    data = read_data(values, constant="keep")
+    features = Features.pairs(12)
+    problem = Problem(features, sufficient_statistics(data, features), FREE.resolve(features))
+    expected, error = inclusion_and_error(run(problem, "exact", 4000), 66)
+    found, own_error = inclusion_and_error(run(problem, "particle", 4000), 66)
+    variance = error**2 + own_error**2
+    assert math.sqrt(max(0.0, np.mean((found - expected) ** 2 - variance))) < 0.012
+    excess = np.maximum(0, abs(found - expected) - 0.01)
+    assert np.max(excess / np.sqrt(np.maximum(variance, 1e-6))) < LIMIT
+
+
+def test_forgotten_penalty_is_noticed(monkeypatch):
+    """Negative control: few particles, and decisions that trust their noise (kernels run uncompiled)."""
+    from edgewise.kernels import particle_chain
+
+    problem = problem_of(3, FIXED, rows=400)
+    truth = enumerate_posterior(problem.features, problem.statistics, problem.prior)
+    settings = {"particles": 96, "warm_up": 50}
+    kept = z_scores(run(problem, "particle", 20_000, **settings), truth, 0.03)
+    assert max(kept.values()) < 2 * LIMIT, kept
+    for name in ("run_particles", "visit_clique", "visit_bias", "visit_swap"):
+        monkeypatch.setattr(particle_chain, name, getattr(particle_chain, name).py_func)
+    monkeypatch.setattr(particle_chain, "penalised", lambda log_ratio, noise, stream: log_ratio)
+    bare = z_scores(run(problem, "particle", 2_000, **settings), truth, 0.03)
+    assert max(bare.values()) > LIMIT, bare
+
+
+def test_starts_meet():
+    problem = problem_of(4, FREE)
+    shares = []
+    for start in ("default", "empty", "random", "full"):
+        engine = ParticleEngine(problem, None, np.random.SeedSequence(3), start)
+        engine.advance(engine.warm_up)
+        shares.append(inclusion_and_error([engine.advance(3000)], 6))
+    for share, error in shares[1:]:
+        spread = np.sqrt(error**2 + shares[0][1] ** 2)
+        assert (abs(share - shares[0][0]) < LIMIT * spread + ALLOWANCE).all()
+
+
+def test_counters_and_running_sums():
+    problem = problem_of(4, FREE)
+    engine = ParticleEngine(problem, None, np.random.SeedSequence(3))
+    engine.advance(engine.warm_up)
+    draws = engine.advance(4000)
+    sums = engine.edge_sums()
+    active = np.array([np.mean(draws.column(clique) != 0) for clique in range(6)])
+    np.testing.assert_allclose(sums["inclusion"] / sums["tries"], active, atol=0.05)
+    counters = engine.counters()
+    assert counters["iterations"] == 4000
+    assert 0.3 < counters["weight_ess"] <= 1
+    assert counters["site_updates"] > 0
+    assert counters["particles"] >= 8
+    assert engine.active() == draws.n_edges[-1]
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(DataError, match="no setting 'burn_in'; its settings are"):
+        ParticleEngine(problem_of(3, FREE), {"burn_in": 3})
