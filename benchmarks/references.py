@@ -1,7 +1,7 @@
 """Exact references for the accuracy table: two exact chains per problem, run in blocks until precise enough.
 
-Run with ``python -m benchmarks.references [NAME ...]``. It can be stopped at any time and goes on where it was.
-Summaries of a few kB are kept in ``benchmarks/references``; unfinished chains in its folder ``partial``.
+Run with ``python -m benchmarks.references [NAME ...]``. It can be stopped at any time and goes on where it
+was. Summaries of a few kB are kept in ``benchmarks/references``; unfinished chains in its folder ``partial``.
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ def measure(name: str, settings: dict[str, Any] | None = None, limit: float = CP
     chains: list[Draws] = []
     engines, seconds = [], 0.0
     for chain in range(CHAINS):
-        draws, costs, engine = run_engine(problem, "particle", 100 + chain, iterations=1000, settings=settings)
+        draws, costs, engine = run_engine(
+            problem, "particle", 100 + chain, iterations=1000, settings=settings
+        )
         chains.append(draws)
         engines.append(engine)
         seconds += costs["run"]

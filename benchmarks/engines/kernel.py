@@ -140,6 +140,7 @@ def shares() -> dict[str, Any]:
         "following a bias's move": iterations * p * redrawn / max(1.0, float(both.sum())),
     }
     result = {name: unit[name] * calls[name] / total for name in unit}
+    result["scalar work (modes, random numbers, memory)"] = 1.0 - sum(result.values())
     return result | {"particles": n, "ms_per_iteration": 1000 * total / iterations}
 
 
@@ -154,5 +155,7 @@ def main(arguments: argparse.Namespace) -> None:
         print(table_of(["method", "ns per site update", "times the kernel"], rows) + "\n")
     found = stored("shares", shares)
     if found:
-        rows = [[name, value] for name, value in found.items() if name not in ("particles", "ms_per_iteration")]
+        rows = [
+            [name, value] for name, value in found.items() if name not in ("particles", "ms_per_iteration")
+        ]
         print(table_of(["part of a particle chain (lattice, N = 100)", "share of time (estimate)"], rows))

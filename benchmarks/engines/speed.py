@@ -1,4 +1,4 @@
-"""Speed: effective draws of uncertain edges per CPU second and per million site updates, and meeting chains."""
+"""Speed: effective draws of uncertain edges per CPU second and per million site updates; chains that meet."""
 
 from __future__ import annotations
 
@@ -138,8 +138,10 @@ def main(arguments: argparse.Namespace) -> None:
             if result:
                 ratio = result["per_second"] / slow["per_second"] if slow else float("nan")
                 rows.append(
-                    [problem, name, result["per_second"], result["per_million"] or float("nan")]
-                    + [result["ms_per_iteration"], result["particles"] or "", ratio]
+                    [
+                        *(problem, name, result["per_second"], result["per_million"] or float("nan")),
+                        *(result["ms_per_iteration"], result["particles"] or "", ratio),
+                    ]
                 )
     header = ["data", "engine", "ESS/CPU s", "ESS/million site updates", "ms/iteration", "particles"]
     print(table_of([*header, "times langevin"], rows) + "\n")
@@ -154,8 +156,10 @@ def main(arguments: argparse.Namespace) -> None:
         )
         if result:
             rows.append(
-                [problem, result["chains"], result["cpu_seconds_a_chain"], result["per_second"]]
-                + [result["uncertain"], result["share_below"], f"< {limit}", result["r_hat_95"]]
+                [
+                    *(problem, result["chains"], result["cpu_seconds_a_chain"], result["per_second"]),
+                    *(result["uncertain"], result["share_below"], f"< {limit}", result["r_hat_95"]),
+                ]
             )
     header = ["data", "chains", "CPU s a chain", "ESS/CPU s", "uncertain edges", "share with R-hat", "limit"]
     print(table_of([*header, "95 % quantile of R-hat"], rows))

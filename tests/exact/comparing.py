@@ -13,7 +13,9 @@ from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
 
 
-def run(problem: Problem, name: str, iterations: int, seed: int = 1, chains: int = 1, **settings) -> list[Draws]:
+def run(
+    problem: Problem, name: str, iterations: int, seed: int = 1, chains: int = 1, **settings
+) -> list[Draws]:
     """Draws of some chains after warm-up."""
     result = []
     for chain in range(chains):

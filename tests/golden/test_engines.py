@@ -1,8 +1,8 @@
 """Same seed, same draws: however a run is divided, saved and restored; and the very bytes of a tiny run.
 
 The bytes depend on the compiler's rounding, so they are compared only with the versions they were made with.
-A change of them is allowed when the algorithm changes: ``python tests/golden/test_engines.py`` renews them, and
-CHANGES says why.
+A change of them is allowed when the algorithm changes: ``python tests/golden/test_engines.py`` renews them,
+and CHANGES says why.
 """
 
 from __future__ import annotations

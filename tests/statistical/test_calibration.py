@@ -1,8 +1,8 @@
 """Simulation-based calibration: parameters drawn from the prior, data from them, ranks among the draws.
 
-If an engine samples the posterior, the rank of every true value among thinned draws is uniform. Indicators are
-discrete: their posterior probabilities must be calibrated, which is tested by the mean of (truth - probability),
-plain and weighted with the probability itself.
+If an engine samples the posterior, the rank of every true value among thinned draws is uniform. Indicators
+are discrete: their posterior probabilities must be calibrated, which is tested by the mean of
+(truth - probability), plain and weighted with the probability itself.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def calibrate(name: str, rounds: int, thin: int, settings: dict, wrong: bool = F
         for key, values in series.items():
             # Ties, of the edge count and of absent couplings, are broken at random.
             below, equal = np.sum(values < truth[key]), np.sum(values == truth[key])
-            ranks.setdefault(key, []).append((below + rng.integers(0, equal + 1) + rng.random()) / (RANKS + 1))
+            ranks.setdefault(key, []).append(
+                (below + rng.integers(0, equal + 1) + rng.random()) / (RANKS + 1)
+            )
         share = np.mean([draws.column(a) != 0 for a in range(M)], axis=1)
         indicators.append(np.stack([active - share, (active - share) * share]))
     found = {key: float(stats.kstest(values, "uniform").pvalue) for key, values in ranks.items()}

@@ -91,9 +91,7 @@ class Swarm:
             connect(a, self.members, *self.graph)
         self.F = np.empty_like(self.X)
         self.scratch = np.empty(N_PARTICLES, np.float32)
-        compute_fields(
-            self.X, self.bias, self.theta, self.members, *self.graph, self.F, self.scratch
-        )
+        compute_fields(self.X, self.bias, self.theta, self.members, *self.graph, self.F, self.scratch)
 
     def clique(self, *variables):
         return [tuple(v for v in row if v >= 0) for row in self.members.tolist()].index(variables)

@@ -140,7 +140,9 @@ def test_birth_and_death_cancel_with_exact_means(clique):
         present, base = np.empty(4), np.empty(4)
         pair_cells(table, i, j, present)
         move_cells(present, values, -value, base)
-        tilt = ((bias[i] + value * means[j]) * means[j] + (bias[j] + value * means[i]) * means[i]) / bias_sd**2
+        tilt = (
+            (bias[i] + value * means[j]) * means[j] + (bias[j] + value * means[i]) * means[i]
+        ) / bias_sd**2
         mode, sd = line_mode(base, values, S, N, precision, tilt)
         return present, mode, sd, lambda t: line_value(t, base, values, S, N, precision, tilt)
 
