@@ -32,7 +32,6 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
-from edgewise.kernels.exact_chain import choose_swap, log_prior_change, oriented, swap_cells
 from edgewise.kernels.gibbs import compute_fields, copy_to, redraw_variable, spread_change
 from edgewise.kernels.lines import (
     acceptance,
@@ -64,6 +63,7 @@ from edgewise.kernels.particles import (
     triple_growth,
 )
 from edgewise.kernels.random import below, normal, uniform
+from edgewise.kernels.swaps import choose_swap, log_prior_change, oriented, swap_cells
 
 Swarm = namedtuple("Swarm", "X F w lanes cursor split sites change_i change_j product ancestors")
 Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
