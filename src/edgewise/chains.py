@@ -241,7 +241,7 @@ def _explain(conductor: Conductor, count: int) -> str:
     if conductor.halted == "interrupted":
         return f"Interrupted: the result has the {amount} made so far."
     if conductor.halted == "max_time":
-        return f"The time is over (max_time={round(conductor.budget.max_time, 1):g} s): the result has {amount}."
+        return f"The time is over (max_time={round(conductor.budget.max_time or 0.0, 1):g} s): the result has {amount}."
     seen = conductor.last_look
     precision = "" if seen is None else f" (ESS {seen.ess:.0f}, R-hat {seen.r_hat:.3f})"
     if conductor.enough:

@@ -253,6 +253,6 @@ class Conductor:
         if self.halted == "interrupted":
             raise KeyboardInterrupt(f"Interrupted at {at}, before there was anything to show.{later}")
         raise DataError(
-            f"max_time={round(self.budget.max_time, 1):g} s was over at {at}, before there was anything to show; allow "
+            f"max_time={round(self.budget.max_time or 0.0, 1):g} s was over at {at}, before there was anything to show; allow "
             f"more time.{later}"
         )
