@@ -254,5 +254,6 @@ class Conductor:
             raise KeyboardInterrupt(f"Interrupted at {at}, before there was anything to show.{later}")
         limit = round(self.budget.max_time or 0.0, 1)
         raise DataError(
-            f"max_time={limit:g} s was over at {at}, before there was anything to show; allow more time.{later}"
+            f"max_time={limit:g} s was over at {at}, before there was anything to show; allow more "
+            f"time.{later}"
         )
