@@ -10,7 +10,24 @@ from typing import Any
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, Judgement, judge_all
 from edgewise.experiments.command import FIGURES, RUN, figure_module
 
+PUBLISHED_ITERATIONS = 10_000_000
 MARKS = {HOLDS: "●", PARTLY: "◐", FAILS: "○", UNKNOWN: "–"}
+
+# What is known about claims that a run may find wanting.
+REASONS = {
+    "Algorithm 1 equals exact": "With steps of 0.001 posterior sds the chain needs about 100,000 iterations "
+    "for one independent draw of a parameter, and more for an indicator.",
+    "equal predictions": "Algorithm 1 mixes slowly; see Figure 4.",
+    "learned density": "With N = 100 weak true edges cannot be told from absent ones; the mean over draws "
+    "counts them in part, the median model leaves them out.",
+    "peak at the true density": "The score is nearly flat around its best density.",
+    "steady density": "At small p the number of weak edges is simply uncertain.",
+    "MLE over Wain": "Both minimise nearly the same loss; MLE ties the two coefficients of a pair.",
+    "Wain Max over Wain Min": "At equal density Wain Min has the smaller penalty, hence less shrinkage; at "
+    "an equal penalty the order may differ.",
+    "sigma0 falls": "sigma0 has a prior of its own which keeps it from falling further.",
+    "images: samples": "The measures are crude: frequencies and distances see blur and noise, not digits.",
+}
 
 READING = {
     "fig2": "Langevin dynamics on the true graph of the block model, alpha = 0 against 0.9. The published "
@@ -142,11 +159,17 @@ def _claims(judgements: list[Judgement]) -> list[str]:
             f"**{each.verdict}**",
             each.claim.section,
             f"{each.claim.words} <br>*Rule:* {each.claim.rule}",
-            each.measured or "–",
+            each.measured + _because(each) or "–",
             f"[{_label(each.claim.figure)}](#{each.claim.figure})",
         ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return [*lines, ""]
+
+
+def _because(each: Judgement) -> str:
+    """Why a claim may not hold, where there is something to say."""
+    reason = REASONS.get(each.claim.name, "")
+    return f" <br>*Likely reason:* {reason}" if reason and each.verdict in (PARTLY, FAILS) else ""
 
 
 def _label(name: str) -> str:
@@ -162,9 +185,15 @@ def _figure(name: str, directory: Path, prefix: str) -> list[str]:
     found = json.loads(record.read_text())
     tables = ", ".join(f"[{label}.csv]({prefix}{label}.csv)" for label in found["tables"])
     missing = ""
+    iterations = found["settings"]["langevin_iterations"]
+    if name in ("fig3", "fig4", "fig7") and iterations < PUBLISHED_ITERATIONS:
+        missing = (
+            f" Algorithm 1 ran {iterations:,} iterations here, the paper's 10 million belong to the full "
+            "profile; so short a chain has not forgotten its random start."
+        )
     if found["missing"]:
         total = len(found["missing"]) + len(found["tasks"])
-        missing = f" **{len(found['missing'])} of its {total} tasks are not finished.**"
+        missing += f" **{len(found['missing'])} of its {total} tasks are not finished.**"
     return [
         *lines,
         f"![{module.TITLE}]({prefix}{name}.png)",
