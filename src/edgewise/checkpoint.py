@@ -2,7 +2,8 @@
 
 A *generation* holds the state of every chain and the list of *segments*; a segment holds the draws kept
 since the generation before. Segments never change once written, so that saving costs as much as is new.
-The newest two generations are kept: whenever the machine stops, one of them is whole. Files are plain
+The newest two generations are kept: whenever the machine stops, one of them is whole. They share the older
+segments, so that a disk which loses one of those loses the run, and reading it says so. Files are plain
 ``.npz`` archives without pickles, whose checksums are verified when they are read.
 """
 

@@ -155,9 +155,8 @@ def flip_a_bit(file):
 def test_a_damaged_generation_gives_way_to_the_one_before(tmp_path, reference, damage, kind):
     path = tmp_path / "c"
     part_way(path, draws=20)
-    part_way(path, draws=30)
-    last = newest(path, kind)
-    damage(last)
+    part_way(path, draws=30, checkpoint_every=1000)  # one save, so that the newest draws are its alone
+    damage(newest(path, kind))
     if damage is Path.unlink and kind == "generation":
         result = short_run(path)  # nothing tells that there was a newer one
     else:
@@ -165,6 +164,15 @@ def test_a_damaged_generation_gives_way_to_the_one_before(tmp_path, reference, d
             result = short_run(path)
     assert 20 < result.info["resumed_from_iteration"] <= 50
     assert fingerprint(result.draws) == reference
+
+
+def test_damage_to_draws_that_both_generations_need_is_refused(tmp_path):
+    path = tmp_path / "c"
+    part_way(path, draws=20, checkpoint_every=1000)
+    part_way(path, draws=30, checkpoint_every=1000)
+    truncate(min(path.glob("draws-*.npz")))
+    with pytest.raises(FileError, match="no whole generation is left; delete the directory"):
+        short_run(path)
 
 
 def test_a_checkpoint_without_any_whole_generation_is_refused(tmp_path):
