@@ -19,7 +19,7 @@ FEWEST_PARTICLES = 384
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
 START_REACH = (3.0, 4.5)
-MOST_PER_ROW = 8.0
+MOST_PER_ROW = 10.0
 BUDGET_AT = 0.6
 
 
@@ -185,10 +185,9 @@ class ParticleEngine(LineEngine):
             rate[rate < 0.15] = 0.15 if len(rate) <= 600 else 0.0
             rate[self.problem.prior.status >= 2] = 0.0
             arrays["scan"][:] = rate
-        late = self.iteration >= BUDGET_AT * self.warm_up
-        if not late:
+        if self.iteration < BUDGET_AT * self.warm_up:
             arrays["tallies"] *= 0.3
-        elif self.iteration - self.adapt_every < BUDGET_AT * self.warm_up:
+        elif self.iteration < self.warm_up:
             self._choose_budget()
         self._choose_sites()
         if self.iteration == self.warm_up:
@@ -201,11 +200,14 @@ class ParticleEngine(LineEngine):
     def _choose_budget(self) -> None:
         """Particles from the measured noise of the decisions."""
         counters = self._arrays["counters"]
-        if self.settings.particles == 0 and counters[4] > 0:
+        if self.settings.particles or counters[4] == 0:
+            return
+        excess = counters[3] / counters[4] / self.settings.noise
+        if "budgeted" not in self._arrays or excess > 1.2:
             rows = float(self._arrays["rows"][0])
-            mean_noise = counters[3] / counters[4]
-            n = self._arrays["X"].shape[1] * mean_noise / self.settings.noise
+            n = self._arrays["X"].shape[1] * excess
             self._fit_swarm(self._rounded(min(n, MOST_PER_ROW * rows)))
+            self._arrays["budgeted"] = np.ones(1)
 
     def _choose_sites(self) -> None:
         """Variables redrawn after a move: more where decisions share variables, fewer where it is dear."""
