@@ -381,3 +381,26 @@ def test_precision_and_recall_use_the_first_training_set_for_the_picture(whole: 
     drawn = {line.get_label(): line.get_xdata() for line in axes.lines}
     first = table[(table["replicate"] == 0) & (table["method"] == "MLE") & (table["density"] > 0)]
     assert sorted(drawn["MLE"]) == sorted(first["recall"])
+
+
+@pytest.mark.parametrize(
+    "share", [0.4, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.05, 0.2, 0.6, 0.9))]
+)
+def test_any_part_of_a_run_can_be_drawn(whole: Path, tmp_path: Path, share: float):
+    """Whatever is finished when a run stops, tables, figures and page are made from it."""
+    rng = np.random.default_rng(1)
+    (tmp_path / "tasks").mkdir()
+    for path in sorted((whole / "tasks").glob("*.npz")):
+        if rng.random() < share:
+            (tmp_path / "tasks" / path.name).write_bytes(path.read_bytes())
+    page = command.run("all", tmp_path, profile="smoke", jobs=1, draw_only=True)
+    assert "tasks are finished**" in page.read_text()
+
+
+def test_a_figure_of_one_model_alone(whole: Path, tmp_path: Path):
+    (tmp_path / "tasks").mkdir()
+    for path in (whole / "tasks").glob("block-*.npz"):
+        (tmp_path / "tasks" / path.name).write_bytes(path.read_bytes())
+    for name in ("fig6", "fig9", "other"):
+        command.run(name, tmp_path, profile="smoke", jobs=1, draw_only=True)
+        assert (tmp_path / f"{name}.png").exists()

@@ -112,7 +112,8 @@ def draw(tables: Tables) -> Figure:
         ax.set_xlabel("lag (iterations)")
         ax.set_ylabel("autocorrelation")
         ax.set_title(f"Autocorrelation, {words}", fontsize=10)
-        ax.legend(frameon=False, fontsize=8, title="thick: mean of all edges", title_fontsize=7)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False, fontsize=8, title="thick: mean of all edges", title_fontsize=7)
     wide = parameters[parameters["step"] == dynamics.MEASURED].pivot(index="edge", columns="alpha")
     for ax, name, words in ((axes[1, 0], "mean", "posterior mean"), (axes[1, 1], "sd", "posterior sd")):
         if set(COMPARED) <= set(wide[name].columns if name in wide else ()):

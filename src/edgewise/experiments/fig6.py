@@ -48,7 +48,8 @@ def draw(tables: Tables) -> Figure:
         curves(ax, table, METHODS, float(truth[kind]))
         focus(ax, table, METHODS)
         count = table["replicate"].nunique()
-        ax.set_title(f"{kind}: mean and sd of {count} training sets", fontsize=10)
+        words = f"mean and sd of {count} training sets" if count else "not computed yet"
+        ax.set_title(f"{kind}: {words}", fontsize=10)
         if kind == "lattice":
             ax.set_xscale("symlog", linthresh=0.05)
             ax.set_xticks([0, 0.02, 0.05, 0.1, 0.3, 1], ["0", "0.02", "0.05", "0.1", "0.3", "1"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from edgewise.experiments import fig6
 from edgewise.experiments.drawing import STYLES, legend, new_figure
 from edgewise.experiments.plan import Plan, Results, Tables
@@ -46,6 +48,9 @@ def draw(tables: Tables) -> Figure:
     figure, axes = new_figure(10.5, 4.6, 1, 2)
     for ax, kind in zip(axes[0], fig6.KINDS):
         table = tables["fig9"][tables["fig9"]["kind"] == kind]
+        if table.empty:
+            ax.set_title(f"{kind}: not computed yet", fontsize=10)
+            continue
         best, floor = table["cll"].max(), table.loc[table["method"] == "MLE", "cll"].quantile(0.3)
         for method in LINES:
             part = table[table["method"] == method]
@@ -64,6 +69,8 @@ def draw(tables: Tables) -> Figure:
             )
         for method in POINTS:
             part = table[table["method"] == method]
+            if part.empty:
+                continue
             colour, marker, _ = STYLES[method]
             ax.errorbar(
                 [part["f1"].mean()],
@@ -80,8 +87,9 @@ def draw(tables: Tables) -> Figure:
                 zorder=5,
             )
         first = table.loc[(table["method"] == "MLE") & (table["density"] == 0), "cll"].mean()
-        floor = min(first, floor)
-        ax.set_ylim(best - 1.4 * (best - floor), best + 0.15 * (best - floor))
+        floor = np.fmin(first, floor)
+        if np.isfinite(floor):
+            ax.set_ylim(best - 1.4 * (best - floor), best + 0.15 * (best - floor))
         ax.set_title(kind, fontsize=10)
         ax.set_xlabel("F1 of the edges (larger is better)")
         ax.set_ylabel("conditional log-likelihood\nper test case (larger is better)")
