@@ -140,7 +140,7 @@ def shares() -> dict[str, Any]:
         "following a bias's move": iterations * p * redrawn / max(1.0, float(both.sum())),
     }
     result = {name: unit[name] * calls[name] / total for name in unit}
-    result["scalar work (modes, random numbers, memory)"] = 1.0 - sum(result.values())
+    result["the rest (modes, random numbers, memory)"] = 1.0 - sum(result.values())
     return result | {"particles": n, "ms_per_iteration": 1000 * total / iterations}
 
 
