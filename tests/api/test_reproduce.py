@@ -348,18 +348,22 @@ def test_priors_are_compared_with_the_default_of_the_same_training_set():
     rows = [
         {
             "method": "Bayes",
-            "kind": "block",
+            "kind": kind,
             "replicate": r,
             "default": d,
             "cll": -6.0 - r + c,
             "density": 0.3,
         }
+        for kind in ("block", "lattice")
         for r in (0, 1)
         for d, c in ((True, 0.0), (False, 0.05))
     ]
     table = pandas.DataFrame(rows)
     assert verdict("priors", {"other_priors": table}) == HOLDS
+    assert verdict("priors", {"other_priors": table[table["kind"] == "block"]}) == UNKNOWN
     table.loc[~table["default"], "cll"] -= 1.0
+    assert verdict("priors", {"other_priors": table}) == PARTLY
+    table.loc[~table["default"], "density"] += 0.3
     assert verdict("priors", {"other_priors": table}) == FAILS
 
 

@@ -97,7 +97,7 @@ def write_page(directory: Path, page: Path, folder: Path) -> Path:
     link = os.path.relpath(folder, page.parent)
     prefix = "" if link == "." else f"{link}/"
     lines = _head(state, judgements)
-    lines += _claims(judgements)
+    lines += _claims(judgements, directory)
     for name in FIGURES:
         lines += _figure(name, directory, prefix)
     lines += _foot(state)
@@ -146,7 +146,12 @@ def _head(state: dict[str, Any], judgements: list[Judgement]) -> list[str]:
     ]
 
 
-def _claims(judgements: list[Judgement]) -> list[str]:
+def _unfinished(name: str, directory: Path) -> bool:
+    record = directory / f"{name}.json"
+    return record.exists() and bool(json.loads(record.read_text())["missing"])
+
+
+def _claims(judgements: list[Judgement], directory: Path) -> list[str]:
     lines = [
         "## Claims",
         "",
@@ -154,9 +159,11 @@ def _claims(judgements: list[Judgement]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for each in judgements:
+        known = each.verdict != UNKNOWN
+        so_far = " so far" if known and _unfinished(each.claim.figure, directory) else ""
         cells = [
             MARKS[each.verdict],
-            f"**{each.verdict}**",
+            f"**{each.verdict}**{so_far}",
             each.claim.section,
             f"{each.claim.words} <br>*Rule:* {each.claim.rule}",
             each.measured + _because(each) or "–",

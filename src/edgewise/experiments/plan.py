@@ -119,7 +119,7 @@ def score_table(tasks: Iterable[Task], results: Results) -> pandas.DataFrame:
                     }
                     | row
                 )
-    return pandas.DataFrame(rows, columns=list(COLUMNS)).dropna(axis=1, how="all")
+    return pandas.DataFrame(rows, columns=list(COLUMNS))
 
 
 def interpolated(table: pandas.DataFrame, density: Any, column: str = "cll") -> np.ndarray:
