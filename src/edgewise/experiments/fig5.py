@@ -66,6 +66,8 @@ def draw(tables: Tables) -> Figure:
         )
     for method in POINTS:
         part = table[table["method"] == method]
+        if part.empty:
+            continue
         colour, marker, _ = STYLES[method]
         ax.plot(
             part["recall"],

@@ -108,7 +108,7 @@ def write_page(directory: Path, page: Path, folder: Path) -> Path:
 
 def _head(state: dict[str, Any], judgements: list[Judgement]) -> list[str]:
     counts = {verdict: sum(each.verdict == verdict for each in judgements) for verdict in MARKS}
-    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    words = ", ".join(f"{verdict} {count}" for verdict, count in counts.items() if count)
     complete = state["tasks"] == state["finished"]
     how = (
         f"All {state['tasks']} tasks are finished."
@@ -141,7 +141,7 @@ def _head(state: dict[str, Any], judgements: list[Judgement]) -> list[str]:
         "both with a learned p0 unless marked *p0*. They are drawn by the particle engine; *Exact* is the "
         "exact engine and *Algorithm 1* the paper's own sampler. Scores are nats per test case.",
         "",
-        f"Of {len(judgements)} claims: {words}.",
+        f"Verdicts on the {len(judgements)} claims: {words}.",
         "",
     ]
 
