@@ -26,7 +26,7 @@ from edgewise.priors import Prior
 ENGINES = ("exact", "particle")
 FIELDS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
 STORED = Path(__file__).with_name("engines.json")
-CHANGES = ("first version",)
+CHANGES = ("first version", "particle: the start no longer depends on the number of BLAS threads")
 
 
 def problem(order: int = 2) -> Problem:

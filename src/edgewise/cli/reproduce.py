@@ -40,6 +40,12 @@ def reproduce(
     """Reproduce the experiments of Chen & Welling (2012): tables, figures, claims.
 
     Run again with the same directory to go on where it stopped.
+
+    [bold]Examples[/bold]
+
+    edgewise reproduce fig5 -o paper
+
+    edgewise reproduce all -o paper --profile full --plan
     """
     from edgewise.experiments.command import run
 

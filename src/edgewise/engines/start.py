@@ -60,16 +60,19 @@ def sparse_fit(
     for step in range(steps):
         rate = FIRST_STEP / (1 + 4 * step / steps)
         dense_sweep(states, lanes, coupling, bias)
-        centred = states - means[:, None].astype(np.float32)
-        model = (centred @ centred.T) / n
-        offset = centred.mean(axis=1)
+        # Counts are whole numbers, hence the same on any number of BLAS threads.
+        counts = (states @ states.T).astype(float) / n
+        present = np.diag(counts).copy()
+        offset = present - means
+        model = counts - np.outer(means, present) - np.outer(present, means) + np.outer(means, means)
         moved = coupling * scale + rate * (covariance - model) / scale
         shrunk = np.sign(moved) * np.maximum(np.abs(moved) - rate * threshold, 0.0)
         shrunk[~allowed] = 0.0
         np.fill_diagonal(shrunk, 0.0)
         new = np.clip(shrunk / scale, -LARGEST, LARGEST)
-        bias = np.clip(bias - (new - coupling) @ means - rate * offset / spread, -40, 40)
+        shift = ((new - coupling) * means).sum(axis=1)
+        bias = np.clip(bias - shift - rate * offset / spread, -40, 40)
         coupling = new
     weak = np.abs(coupling) * scale * math.sqrt(max(rows, 1.0)) < WEAK
-    bias = bias + (coupling * weak) @ means
+    bias = bias + (coupling * weak * means).sum(axis=1)
     return np.where(weak, 0.0, coupling), bias, states
