@@ -241,7 +241,7 @@ def _explain(conductor: Conductor, count: int) -> str:
     if conductor.halted == "interrupted":
         return f"Interrupted: the result has the {amount} made so far."
     if conductor.halted == "max_time":
-        limit = round(conductor.budget.max_time or 0.0, 1)
+        limit = round(conductor.budget.max_time or 0.0, 2)
         return f"The time is over (max_time={limit:g} s): the result has {amount}."
     seen = conductor.last_look
     precision = "" if seen is None else f" (ESS {seen.ess:.0f}, R-hat {seen.r_hat:.3f})"

@@ -252,7 +252,7 @@ class Conductor:
         later = "" if self.recorder.store is None else " Run the same fit again to go on from the checkpoint."
         if self.halted == "interrupted":
             raise KeyboardInterrupt(f"Interrupted at {at}, before there was anything to show.{later}")
-        limit = round(self.budget.max_time or 0.0, 1)
+        limit = round(self.budget.max_time or 0.0, 2)
         raise DataError(
             f"max_time={limit:g} s was over at {at}, before there was anything to show; allow more "
             f"time.{later}"

@@ -6,6 +6,9 @@ Symbols: ``X[i, s]`` state of variable i in particle s (float32 0/1), ``F[i, s]`
 every other kernel can read them. ``theta[a]`` holds all candidates, ``members[a]`` their variables (padded
 with -1), and the graph lists, per variable i, the active cliques
 ``adjacent[start[i] : start[i] + degree[i]]``.
+
+No kernel that draws uses fast mathematics: what it computes would depend on how the compiler happened to
+optimise it, and the same seed would not always give the same draws.
 """
 
 from __future__ import annotations
@@ -14,8 +17,6 @@ import numpy as np
 from numba import njit
 
 from edgewise.kernels.random import fast_exp, lane_uniform
-
-VECTOR = {"contract", "nsz"}
 
 
 def graph_arrays(members: np.ndarray, n_variables: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,35 +51,35 @@ def disconnect(a, members, start, degree, adjacent):
             degree[i] -= 1
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def add_scaled(target, scale, values):
     """target += scale * values."""
     for s in range(target.shape[0]):
         target[s] += scale * values[s]
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def fill(target, value):
     """target = value."""
     for s in range(target.shape[0]):
         target[s] = value
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def copy_to(target, values):
     """target = values, element by element."""
     for s in range(target.shape[0]):
         target[s] = values[s]
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def multiply(target, values):
     """target *= values."""
     for s in range(target.shape[0]):
         target[s] *= values[s]
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product):
     """Bring the fields up to date after variable `i` changed by `change[s]`; `product` is scratch."""
     order = members.shape[1]
@@ -100,7 +101,7 @@ def spread_change(i, change, X, F, theta, members, start, degree, adjacent, prod
             add_scaled(F[j], weight, product)
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product):
     """Fields from scratch."""
     order = members.shape[1]
@@ -120,7 +121,7 @@ def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product)
             add_scaled(F[i], weight, product)
 
 
-@njit(nogil=True, cache=True, fastmath=VECTOR)
+@njit(nogil=True, cache=True)
 def redraw_variable(x, field, lanes, change):
     """Draw one variable of all particles from its conditional; `change` receives new minus old."""
     one = np.float32(1.0)

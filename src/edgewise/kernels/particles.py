@@ -21,7 +21,6 @@ from numba import njit
 from edgewise.kernels.gibbs import add_scaled, fill, multiply
 from edgewise.kernels.random import fast_exp, lane_uniform, uniform
 
-FAST = {"reassoc", "contract", "nsz"}
 # error_model="numpy" below: a division that may raise keeps a loop from being vectorised.
 CHUNK = 2048
 FIELD_LIMIT = np.float32(28.0)
@@ -34,7 +33,28 @@ def limited(x):
     return x if x > -FIELD_LIMIT else -FIELD_LIMIT
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True)
+def lane_sum(x):
+    """Sum in eight lanes, in an order fixed by the code rather than by the compiler."""
+    zero = np.float32(0.0)
+    a0, a1, a2, a3, a4, a5, a6, a7 = zero, zero, zero, zero, zero, zero, zero, zero
+    whole = x.shape[0] // 8 * 8
+    for s in range(0, whole, 8):
+        a0 += x[s]
+        a1 += x[s + 1]
+        a2 += x[s + 2]
+        a3 += x[s + 3]
+        a4 += x[s + 4]
+        a5 += x[s + 5]
+        a6 += x[s + 6]
+        a7 += x[s + 7]
+    total = np.float64(a0) + a1 + a2 + a3 + a4 + a5 + a6 + a7
+    for s in range(whole, x.shape[0]):
+        total += x[s]
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     """Weighted probabilities of (x_i, x_j) = 00, 10, 01, 11 over one group."""
     coupling = np.float32(theta)
@@ -44,11 +64,9 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     total01 = 0.0
     total11 = 0.0
     total = 0.0
+    terms = np.empty((3, CHUNK), np.float32)
+    t0, t1, t2 = terms[0], terms[1], terms[2]
     for low in range(begin, end, CHUNK):
-        c10 = np.float32(0.0)
-        c01 = np.float32(0.0)
-        c11 = np.float32(0.0)
-        c = np.float32(0.0)
         high = min(low + CHUNK, end)
         yi, yj, gi, gj, v = xi[low:high], xj[low:high], fi[low:high], fj[low:high], w[low:high]
         for s in range(v.shape[0]):
@@ -56,21 +74,20 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
             eb = fast_exp(limited(gj[s] - coupling * yi[s]))
             eab = ea * eb * factor
             r = v[s] / (one + ea + eb + eab)
-            c10 += ea * r
-            c01 += eb * r
-            c11 += eab * r
-            c += v[s]
-        total10 += c10
-        total01 += c01
-        total11 += c11
-        total += c
+            t0[s] = ea * r
+            t1[s] = eb * r
+            t2[s] = eab * r
+        total10 += lane_sum(t0[: high - low])
+        total01 += lane_sum(t1[: high - low])
+        total11 += lane_sum(t2[: high - low])
+        total += lane_sum(v)
     cells[1] = total10 / total
     cells[2] = total01 / total
     cells[3] = total11 / total
     cells[0] = max(0.0, 1.0 - cells[1] - cells[2] - cells[3])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy")
 def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     """Sums over one group of w, w^2, w h, w h^2 and w / h, with h the particle's growth under `factors`."""
     coupling = np.float32(theta)
@@ -81,12 +98,9 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     g2 = np.float32(factors[2])
     g3 = np.float32(factors[3]) * factor
     fill(sums, 0.0)
+    terms = np.empty((4, CHUNK), np.float32)
+    t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
-        a0 = np.float32(0.0)
-        a1 = np.float32(0.0)
-        a2 = np.float32(0.0)
-        a3 = np.float32(0.0)
-        a4 = np.float32(0.0)
         high = min(low + CHUNK, end)
         yi, yj, gi, gj, v = xi[low:high], xj[low:high], fi[low:high], fj[low:high], w[low:high]
         for s in range(v.shape[0]):
@@ -97,19 +111,18 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
             after = g0 + g1 * ea + g2 * eb + g3 * eab
             h = after / before
             wh = v[s] * h
-            a0 += v[s]
-            a1 += v[s] * v[s]
-            a2 += wh
-            a3 += wh * h
-            a4 += v[s] * (before / after)
-        sums[0] += a0
-        sums[1] += a1
-        sums[2] += a2
-        sums[3] += a3
-        sums[4] += a4
+            t1[s] = v[s] * v[s]
+            t2[s] = wh
+            t3[s] = wh * h
+            t4[s] = v[s] * (before / after)
+        sums[0] += lane_sum(v)
+        sums[1] += lane_sum(t1[: high - low])
+        sums[2] += lane_sum(t2[: high - low])
+        sums[3] += lane_sum(t3[: high - low])
+        sums[4] += lane_sum(t4[: high - low])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, error_model="numpy")
 def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lanes, change_i, change_j):
     """Weights, states and own fields of a pair after a move: coupling by `change`, biases by the shifts."""
     coupling = np.float32(theta)
@@ -155,38 +168,33 @@ def spread_pair_change(i, except_clique, change, F, theta, members, start, degre
             add_scaled(F[members[a, 0] + members[a, 1] - i], np.float32(theta[a]), change)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy")
 def single_mean(f, w, begin, end):
     """Weighted probability that a variable is one, over one group."""
     one = np.float32(1.0)
     total = 0.0
     hits = 0.0
+    terms = np.empty(CHUNK, np.float32)
     for low in range(begin, end, CHUNK):
-        c = np.float32(0.0)
-        m = np.float32(0.0)
         high = min(low + CHUNK, end)
         g, v = f[low:high], w[low:high]
         for s in range(v.shape[0]):
-            c += v[s]
-            m += v[s] / (one + fast_exp(-g[s]))
-        total += c
-        hits += m
+            terms[s] = v[s] / (one + fast_exp(-g[s]))
+        total += lane_sum(v)
+        hits += lane_sum(terms[: high - low])
     return hits / total
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy")
 def single_growth(f, w, outside, inside, begin, end, sums):
     """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one."""
     one = np.float32(1.0)
     g0 = np.float32(outside)
     g1 = np.float32(inside)
     fill(sums, 0.0)
+    terms = np.empty((4, CHUNK), np.float32)
+    t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
-        a0 = np.float32(0.0)
-        a1 = np.float32(0.0)
-        a2 = np.float32(0.0)
-        a3 = np.float32(0.0)
-        a4 = np.float32(0.0)
         high = min(low + CHUNK, end)
         g, v = f[low:high], w[low:high]
         for s in range(v.shape[0]):
@@ -195,19 +203,18 @@ def single_growth(f, w, outside, inside, begin, end, sums):
             after = g0 + g1 * e
             h = after / before
             wh = v[s] * h
-            a0 += v[s]
-            a1 += v[s] * v[s]
-            a2 += wh
-            a3 += wh * h
-            a4 += v[s] * (before / after)
-        sums[0] += a0
-        sums[1] += a1
-        sums[2] += a2
-        sums[3] += a3
-        sums[4] += a4
+            t1[s] = v[s] * v[s]
+            t2[s] = wh
+            t3[s] = wh * h
+            t4[s] = v[s] * (before / after)
+        sums[0] += lane_sum(v)
+        sums[1] += lane_sum(t1[: high - low])
+        sums[2] += lane_sum(t2[: high - low])
+        sums[3] += lane_sum(t3[: high - low])
+        sums[4] += lane_sum(t4[: high - low])
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, error_model="numpy")
 def single_follow(x, f, w, shift, outside, inside, lanes, change):
     """Weights, states and field of one variable after its bias moved by `shift`."""
     one = np.float32(1.0)
@@ -287,20 +294,18 @@ def add_to_fields(a, change, X, F, members, product):
         add_scaled(F[i], amount, product)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy")
 def relative_ess(w, begin, end):
     """Effective share of the particles of one group, (sum w)^2 / (n sum w^2)."""
     first = 0.0
     second = 0.0
+    terms = np.empty(CHUNK, np.float32)
     for low in range(begin, end, CHUNK):
         v = w[low : min(low + CHUNK, end)]
-        a = np.float32(0.0)
-        b = np.float32(0.0)
         for s in range(v.shape[0]):
-            a += v[s]
-            b += v[s] * v[s]
-        first += a
-        second += b
+            terms[s] = v[s] * v[s]
+        first += lane_sum(v)
+        second += lane_sum(terms[: v.shape[0]])
     return first * first / (second * (end - begin))
 
 
@@ -365,7 +370,7 @@ def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
     return fast_exp(a), fast_exp(b), fast_exp(c)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy")
 def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     """Weighted probabilities of the eight states x_i + 2 x_j + 4 x_k over one group."""
     ij = np.float32(theta_ij)
@@ -375,15 +380,9 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     one = np.float32(1.0)
     fill(cells, 0.0)
     total = 0.0
+    terms = np.empty((7, CHUNK), np.float32)
+    t1, t2, t3, t4, t5, t6, t7 = terms[0], terms[1], terms[2], terms[3], terms[4], terms[5], terms[6]
     for low in range(begin, end, CHUNK):
-        c = np.float32(0.0)
-        c1 = np.float32(0.0)
-        c2 = np.float32(0.0)
-        c3 = np.float32(0.0)
-        c4 = np.float32(0.0)
-        c5 = np.float32(0.0)
-        c6 = np.float32(0.0)
-        c7 = np.float32(0.0)
         high = min(low + CHUNK, end)
         xi, xj, xk = X[i, low:high], X[j, low:high], X[k, low:high]
         fi, fj, fk = F[i, low:high], F[j, low:high], F[k, low:high]
@@ -395,22 +394,16 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
             k6 = ej * ek * pjk
             k7 = k6 * ei * pij
             r = v[s] / (one + ei + ej + ek + k3 + k5 + k6 + k7)
-            c += v[s]
-            c1 += ei * r
-            c2 += ej * r
-            c3 += k3 * r
-            c4 += ek * r
-            c5 += k5 * r
-            c6 += k6 * r
-            c7 += k7 * r
-        total += c
-        cells[1] += c1
-        cells[2] += c2
-        cells[3] += c3
-        cells[4] += c4
-        cells[5] += c5
-        cells[6] += c6
-        cells[7] += c7
+            t1[s] = ei * r
+            t2[s] = ej * r
+            t3[s] = k3 * r
+            t4[s] = ek * r
+            t5[s] = k5 * r
+            t6[s] = k6 * r
+            t7[s] = k7 * r
+        total += lane_sum(v)
+        for state in range(1, 8):
+            cells[state] += lane_sum(terms[state - 1, : high - low])
     rest = 1.0
     for state in range(1, 8):
         cells[state] /= total
@@ -418,7 +411,7 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     cells[0] = max(0.0, rest)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy")
 def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sums):
     """As :func:`pair_growth` for the eight states of three variables."""
     ij = np.float32(theta_ij)
@@ -439,12 +432,9 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         np.float32(factors[7]),
     )
     fill(sums, 0.0)
+    terms = np.empty((4, CHUNK), np.float32)
+    t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
-        a0 = np.float32(0.0)
-        a1 = np.float32(0.0)
-        a2 = np.float32(0.0)
-        a3 = np.float32(0.0)
-        a4 = np.float32(0.0)
         high = min(low + CHUNK, end)
         xi, xj, xk = X[i, low:high], X[j, low:high], X[k, low:high]
         fi, fj, fk = F[i, low:high], F[j, low:high], F[k, low:high]
@@ -459,16 +449,15 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
             after = g0 + g1 * ei + g2 * ej + g4 * ek + g3 * k3 + g5 * k5 + g6 * k6 + g7 * k7
             h = after / before
             wh = v[s] * h
-            a0 += v[s]
-            a1 += v[s] * v[s]
-            a2 += wh
-            a3 += wh * h
-            a4 += v[s] * (before / after)
-        sums[0] += a0
-        sums[1] += a1
-        sums[2] += a2
-        sums[3] += a3
-        sums[4] += a4
+            t1[s] = v[s] * v[s]
+            t2[s] = wh
+            t3[s] = wh * h
+            t4[s] = v[s] * (before / after)
+        sums[0] += lane_sum(v)
+        sums[1] += lane_sum(t1[: high - low])
+        sums[2] += lane_sum(t2[: high - low])
+        sums[3] += lane_sum(t3[: high - low])
+        sums[4] += lane_sum(t4[: high - low])
 
 
 @njit(nogil=True, cache=True)

@@ -10,8 +10,6 @@ import math
 
 from numba import njit
 
-REASSOCIATE = {"reassoc", "contract", "nsz"}
-
 
 @njit(nogil=True, cache=True)
 def build_table(bias, theta, listed, count, members, table):
@@ -41,7 +39,24 @@ def build_table(bias, theta, listed, count, members, table):
         table[k] /= total
 
 
-@njit(nogil=True, cache=True, fastmath=REASSOCIATE)
+@njit(nogil=True, cache=True)
+def run_sum(x):
+    """Sum in four lanes: fast, and in an order fixed by the code rather than by the compiler."""
+    if x.shape[0] < 4:
+        total = 0.0
+        for k in range(x.shape[0]):
+            total += x[k]
+        return total
+    a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, x.shape[0], 4):
+        a0 += x[k]
+        a1 += x[k + 1]
+        a2 += x[k + 2]
+        a3 += x[k + 3]
+    return (a0 + a1) + (a2 + a3)
+
+
+@njit(nogil=True, cache=True)
 def pair_cells(table, i, j, cells):
     """Probabilities of (x_i, x_j) = 00, 10, 01, 11 for i < j."""
     step_i = 1 << i
@@ -51,10 +66,9 @@ def pair_cells(table, i, j, cells):
     c11 = 0.0
     for high in range(0, table.shape[0], 2 * step_j):
         for middle in range(high, high + step_j, 2 * step_i):
-            for k in range(middle, middle + step_i):
-                c10 += table[k + step_i]
-                c01 += table[k + step_j]
-                c11 += table[k + step_i + step_j]
+            c10 += run_sum(table[middle + step_i : middle + 2 * step_i])
+            c01 += run_sum(table[middle + step_j : middle + step_j + step_i])
+            c11 += run_sum(table[middle + step_j + step_i : middle + step_j + 2 * step_i])
     cells[1] = c10
     cells[2] = c01
     cells[3] = c11
@@ -81,12 +95,16 @@ def scale_pair(table, i, j, factors):
                 table[k + step_i + step_j] *= f3
 
 
-@njit(nogil=True, cache=True, fastmath=REASSOCIATE)
+@njit(nogil=True, cache=True)
 def masked_mean(table, mask):
     """Probability that all variables of the bit mask are one."""
+    step = 1
+    while mask & step == 0:
+        step *= 2
     total = 0.0
-    for k in range(table.shape[0]):
-        total += table[k] if k & mask == mask else 0.0
+    for k in range(step, table.shape[0], 2 * step):
+        if k & mask == mask:
+            total += run_sum(table[k : k + step])
     return total
 
 
