@@ -73,16 +73,8 @@ def normal(stream):
 
 
 @njit(nogil=True, cache=True)
-def gamma(stream, shape):
-    """Gamma with unit rate (Marsaglia & Tsang 2000)."""
-    if shape < 1.0:
-        return gamma_above_one(stream, shape + 1.0) * uniform(stream) ** (1.0 / shape)
-    return gamma_above_one(stream, shape)
-
-
-@njit(nogil=True, cache=True)
 def gamma_above_one(stream, shape):
-    """Gamma with unit rate for shape >= 1."""
+    """Gamma with unit rate for shape >= 1 (Marsaglia & Tsang 2000)."""
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
@@ -93,13 +85,6 @@ def gamma_above_one(stream, shape):
         v = v * v * v
         if math.log(uniform(stream)) < 0.5 * x * x + d - d * v + d * math.log(v):
             return d * v
-
-
-@njit(nogil=True, cache=True)
-def beta(stream, a, b):
-    """Beta(a, b)."""
-    x = gamma(stream, a)
-    return x / (x + gamma(stream, b))
 
 
 @njit(nogil=True, cache=True, inline="always")
