@@ -171,6 +171,9 @@ def thinned_births(width: float, log_odds: float, repeats: int) -> tuple[np.ndar
             start,
             degree,
             adjacent,
+            np.empty(5, np.int64),
+            np.empty(5, np.int64),
+            np.empty((5, 2)),
         )
         sums = (np.zeros(5), inclusion, births, np.zeros(5), np.zeros(5, np.int64))
         algorithm1.jump_all(x, rows, problem, 4, log_odds, slab_scale, 0.1, tuning, graph, sums, stream)

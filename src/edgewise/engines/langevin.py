@@ -358,13 +358,19 @@ class LangevinEngine:
                 self._start,
                 self._degree,
                 self._adjacent,
+                *self._jump_space(),
             ),
             (self._bias_scale, self._scale, self._width, log_reach),
             (self._tries, self._inclusion, self._births, self._deaths, self._counts),
             self._single_variances,
             self._variances,
             self._precision_sum,
+            *np.empty((2, self._particles.shape[1]), np.float32),
         )
+
+    def _jump_space(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n_cliques = len(self._values)
+        return np.empty(n_cliques, np.int64), np.empty(n_cliques, np.int64), np.empty((n_cliques, 2))
 
     def edge_sums(self) -> dict[str, np.ndarray]:
         """Per-candidate totals since warm-up; with parallel proposals every iteration is a try."""

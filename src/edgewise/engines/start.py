@@ -56,10 +56,11 @@ def sparse_fit(
     bias = np.log(means) - np.log1p(-means)
     states = (rng.random((p, n)) < means[:, None]).astype(np.float32)
     lanes = rng.integers(0, 2**32, (4, n), np.uint32)
+    field, change = np.empty((2, n), np.float32)
     steps = int(max(20, min(STEPS, MOST_WORK / (2.0 * p * p * n))))
     for step in range(steps):
         rate = FIRST_STEP / (1 + 4 * step / steps)
-        dense_sweep(states, lanes, coupling, bias)
+        dense_sweep(states, lanes, coupling, bias, field, change)
         # Counts are whole numbers, hence the same on any number of BLAS threads.
         counts = (states @ states.T).astype(float) / n
         present = np.diag(counts).copy()

@@ -12,7 +12,8 @@ Arrays travel in four bundles, so that a signature fits on a line:
 
 ``problem``  members (M, order), status (M,), own log odds (M,), bias totals (p,), totals s (M,)
 ``graph``    values (M,), momentum (M,), active (M,): list of the active cliques, where (M,): a clique's
-             position in it or -1, size (1,): its length; start, degree, adjacent: as in ``kernels/gibbs.py``
+             position in it or -1, size (1,): its length; start, degree, adjacent: as in ``kernels/gibbs.py``;
+             dying, born (M,), newborn (M, 2): working space of `jump_all`
 ``tuning``   preconditioner of biases and cliques, jump widths Delta, `log_reach` (see `jump_all`)
 ``sums``     tries, inclusion, births, deaths (M,) and counts (5,)
 
@@ -24,9 +25,7 @@ from __future__ import annotations
 
 import math
 
-import numba
-import numpy as np
-
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.gibbs import connect, disconnect
 from edgewise.kernels.hyper import draw_inclusion_rate, draw_slab_scale
 from edgewise.kernels.jumps import (
@@ -50,7 +49,7 @@ COMMON, SEPARATE = 0, 1
 BIRTH_TRIES, BIRTH_ACCEPTS, DEATH_TRIES, DEATH_ACCEPTS, SITE_UPDATES = 0, 1, 2, 3, 4
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream):
     """Eq. 14 with `hyper_prior` = [a, b, c, d]; a NaN in it marks a fixed hyper-parameter."""
     values, _, active, _, size = graph[:5]
@@ -66,10 +65,10 @@ def draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream):
         hyper[1] = draw_slab_scale(hyper_prior[2], hyper_prior[3], size[0], squares, stream)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def add_clique(c, value, start_momentum, members, graph):
     """Make a clique active."""
-    values, momentum, active, where, size, start, degree, adjacent = graph
+    values, momentum, active, where, size, start, degree, adjacent = graph[:8]
     connect(c, members, start, degree, adjacent)
     values[c] = value
     momentum[c] = start_momentum
@@ -78,10 +77,10 @@ def add_clique(c, value, start_momentum, members, graph):
     size[0] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def remove_clique(c, members, graph):
     """Make a clique inactive; the last of the active list moves into its place."""
-    values, momentum, active, where, size, start, degree, adjacent = graph
+    values, momentum, active, where, size, start, degree, adjacent = graph[:8]
     disconnect(c, members, start, degree, adjacent)
     size[0] -= 1
     last = active[size[0]]
@@ -92,7 +91,7 @@ def remove_clique(c, members, graph):
     momentum[c] = 0.0
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def birth(c, particles, rows, problem, log_odds, slab_scale, width, stream):
     """Propose the birth of clique c: its value, acceptance probability and gradient at that value."""
     members, status, own_log_odds, _, totals = problem
@@ -118,7 +117,7 @@ def birth(c, particles, rows, problem, log_odds, slab_scale, width, stream):
     return value, accept, gradient - precision * value
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def death(c, value, particles, rows, problem, log_odds, slab_scale, width):
     """Acceptance probability of the death of clique c, which has the parameter `value`."""
     members, status, own_log_odds, _, totals = problem
@@ -141,7 +140,7 @@ def death(c, value, particles, rows, problem, log_odds, slab_scale, width):
     return math.exp(min(0.0, log_ratio))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, tuning, graph, sums, stream):
     """Decide births of all inactive and deaths of all small active cliques, then apply them.
 
@@ -153,7 +152,7 @@ def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, 
     _, scale, width, log_reach = tuning
     _, inclusion, births, deaths, counts = sums
     n_cliques = members.shape[0]
-    dying = np.empty(size[0], np.int64)
+    dying, born, newborn = graph[8:]
     n_dying = 0
     tried = 0
     for k in range(size[0]):
@@ -176,8 +175,6 @@ def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, 
     skip_scale = -math.inf
     if chance > 0.0:
         skip_scale = 1.0 / math.log1p(-chance) if chance < 1.0 else 0.0
-    born = np.empty(16, np.int64)
-    newborn = np.empty((16, 2))
     n_born = 0
     c = -1
     while True:
@@ -190,9 +187,6 @@ def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, 
         value, accept, slope = birth(c, particles, rows, problem, log_odds, slab_scale, width[c], stream)
         inclusion[c] += accept / chance
         if uniform(stream) * chance < accept:
-            if n_born == born.shape[0]:
-                born = np.append(born, np.empty_like(born))
-                newborn = np.concatenate((newborn, np.empty_like(newborn)))
             born[n_born] = c
             newborn[n_born, 0] = value
             newborn[n_born, 1] = unfinished_momentum(slope, scale[c], step_size, stream)
@@ -208,7 +202,7 @@ def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, 
     counts[DEATH_ACCEPTS] += n_dying
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def jump_one(particles, rows, problem, log_odds, slab_scale, step_size, tuning, graph, sums, stream):
     """Try one clique, drawn from all candidates alike (section 4 without 4.3)."""
     members, status = problem[:2]
@@ -240,7 +234,7 @@ def jump_one(particles, rows, problem, log_odds, slab_scale, step_size, tuning, 
         remove_clique(c, members, graph)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def run_iterations(
     count,
     clock,
@@ -267,6 +261,8 @@ def run_iterations(
     single_variances,
     variances,
     precision_sum,
+    field,
+    scratch,
 ):
     """Run `count` iterations of Algorithm 1 in place; `clock` (1,) counts them.
 
@@ -274,10 +270,8 @@ def run_iterations(
     running sums, and to ``precision_sum`` = [how many, sum of sigma0^-2].
     """
     members, status, _, single_totals, totals = problem
-    values, momentum, active, _, size, start, degree, adjacent = graph
+    values, momentum, active, _, size, start, degree, adjacent = graph[:8]
     bias_scale, scale = tuning[:2]
-    field = np.empty(particles.shape[1], np.float32)
-    scratch = np.empty(particles.shape[1], np.float32)
     for _ in range(count):
         draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream)
         slab_precision = 1.0 / (hyper[1] * hyper[1])

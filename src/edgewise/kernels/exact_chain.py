@@ -8,9 +8,6 @@ reverse see the same proposal.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
-
 from edgewise.kernels.chain import (
     activate,
     base_odds,
@@ -26,6 +23,8 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
+from edgewise.kernels.compiling import kernel, small
+from edgewise.kernels.gibbs import fill
 from edgewise.kernels.lines import (
     acceptance,
     draw_proposal,
@@ -50,7 +49,7 @@ from edgewise.kernels.table import (
 REBUILD_EVERY = 256
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def clique_mask(a, members):
     """Bit mask of a clique's variables."""
     mask = 0
@@ -60,15 +59,16 @@ def clique_mask(a, members):
     return mask
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_clique(a, may_flip, given, chain, table):
     """Redraw the parameter of clique `a` if it is active, then decide its indicator."""
     pair = is_pair(a, given)
     active = chain.place[a] >= 0
     value = chain.theta[a]
-    present = np.zeros(4)
-    values = np.empty(4)
-    base = np.empty(4)
+    present = small(4)
+    fill(present, 0.0)
+    values = small(4)
+    base = small(4)
     if pair:
         pair_cells(table, given.members[a, 0], given.members[a, 1], present)
         S, precision, tilt = pair_line(a, value, given, chain, values)
@@ -108,7 +108,7 @@ def visit_clique(a, may_flip, given, chain, table):
 
     change = new_value - value
     if change != 0.0:
-        factors = np.empty(4)
+        factors = small(4)
         move_factors(present, values, change, factors)
         if pair:
             scale_pair(table, given.members[a, 0], given.members[a, 1], factors)
@@ -118,11 +118,11 @@ def visit_clique(a, may_flip, given, chain, table):
     set_clique(a, active, new_active, new_value, given, chain)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_bias(i, given, chain, table):
     """Redraw bias `i`."""
-    cells = np.empty(2)
-    values = np.empty(2)
+    cells = small(2)
+    values = small(2)
     cells[1] = masked_mean(table, 1 << i)
     cells[0] = 1.0 - cells[1]
     S, precision, tilt = bias_line(i, given, chain, values)
@@ -134,13 +134,13 @@ def visit_bias(i, given, chain, table):
         - log_proposal(t, mode, sd)
     )
     if metropolis(chain.stream, log_ratio):
-        factors = np.empty(2)
+        factors = small(2)
         move_factors(cells, values, t, factors)
         scale_masked(table, 1 << i, factors[0], factors[1])
         chain.bias[i] += t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_swap(given, chain, table, pair_index, counters):
     """Try to replace one active pair by a competing one."""
     leaving, arriving, i, j, k, log_choice = choose_swap(given, chain, pair_index)
@@ -148,22 +148,22 @@ def visit_swap(given, chain, table, pair_index, counters):
         return
     counters[0] += 1.0
     value = chain.theta[leaving]
-    present = np.empty(8)
-    base = np.empty(8)
+    present = small(8)
+    base = small(8)
     triple_cells(table, i, j, k, present)
-    values_out = np.empty(4)
-    values_in = np.empty(4)
+    values_out = small(4)
+    values_in = small(4)
     S_out, precision_out, tilt_out = pair_line(leaving, value, given, chain, values_out)
     oriented(values_out, i, j)
     shift_biases(leaving, -value, given, chain)
     S_in, precision_in, tilt_in = pair_line(arriving, 0.0, given, chain, values_in)
     oriented(values_in, i, k)
-    direction = np.empty(8)
+    direction = small(8)
     for c in range(8):
         direction[c] = values_out[(c & 1) + 2 * ((c >> 1) & 1)]
     move_cells(present, direction, -value, base)
-    cells_out = np.empty(4)
-    cells_in = np.empty(4)
+    cells_out = small(4)
+    cells_in = small(4)
     swap_cells(base, cells_out, cells_in)
     mode_out, sd_out = line_mode(cells_out, values_out, S_out, given.N, precision_out, tilt_out)
     mode_in, sd_in = line_mode(cells_in, values_in, S_in, given.N, precision_in, tilt_in)
@@ -181,9 +181,9 @@ def visit_swap(given, chain, table, pair_index, counters):
         deactivate(leaving, given, chain)
         activate(arriving, t, given, chain)
         shift_biases(arriving, t, given, chain)
-        factors = np.empty(4)
-        present_out = np.empty(4)
-        unused = np.empty(4)
+        factors = small(4)
+        present_out = small(4)
+        unused = small(4)
         swap_cells(present, present_out, unused)
         move_factors(present_out, values_out, -value, factors)
         oriented(factors, i, j)
@@ -195,7 +195,7 @@ def visit_swap(given, chain, table, pair_index, counters):
         shift_biases(leaving, value, given, chain)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_exact(given, chain, table, pair_index, scan, swaps, iteration, iterations, thin, counters, recorder):
     """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
 

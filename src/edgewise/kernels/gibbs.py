@@ -14,8 +14,8 @@ optimise it, and the same seed would not always give the same draws.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.random import fast_exp, lane_uniform
 
 
@@ -26,7 +26,7 @@ def graph_arrays(members: np.ndarray, n_variables: int) -> tuple[np.ndarray, np.
     return start, np.zeros(n_variables, np.int64), np.full(start[-1], -1, np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def connect(a, members, start, degree, adjacent):
     """Make clique `a` active in the graph."""
     for k in range(members.shape[1]):
@@ -36,7 +36,7 @@ def connect(a, members, start, degree, adjacent):
             degree[i] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def disconnect(a, members, start, degree, adjacent):
     """Take clique `a` out of the graph."""
     for k in range(members.shape[1]):
@@ -51,35 +51,35 @@ def disconnect(a, members, start, degree, adjacent):
             degree[i] -= 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_scaled(target, scale, values):
     """target += scale * values."""
     for s in range(target.shape[0]):
         target[s] += scale * values[s]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill(target, value):
     """target = value."""
     for s in range(target.shape[0]):
         target[s] = value
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def copy_to(target, values):
     """target = values, element by element."""
     for s in range(target.shape[0]):
         target[s] = values[s]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def multiply(target, values):
     """target *= values."""
     for s in range(target.shape[0]):
         target[s] *= values[s]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product):
     """Bring the fields up to date after variable `i` changed by `change[s]`; `product` is scratch."""
     order = members.shape[1]
@@ -101,7 +101,7 @@ def spread_change(i, change, X, F, theta, members, start, degree, adjacent, prod
             add_scaled(F[j], weight, product)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product):
     """Fields from scratch."""
     order = members.shape[1]
@@ -121,7 +121,7 @@ def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product)
             add_scaled(F[i], weight, product)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def redraw_variable(x, field, lanes, change):
     """Draw one variable of all particles from its conditional; `change` receives new minus old."""
     one = np.float32(1.0)
@@ -133,7 +133,7 @@ def redraw_variable(x, field, lanes, change):
         x[s] = new
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gibbs_sweep(X, F, lanes, theta, members, start, degree, adjacent, change, product):
     """One systematic sweep over the variables of all particles; fields stay up to date."""
     for i in range(X.shape[0]):
@@ -141,11 +141,9 @@ def gibbs_sweep(X, F, lanes, theta, members, start, degree, adjacent, change, pr
         spread_change(i, change, X, F, theta, members, start, degree, adjacent, product)
 
 
-@njit(nogil=True, cache=True)
-def dense_sweep(X, lanes, coupling, bias):
-    """One sweep over a model of pairs given by its coupling matrix, the fields computed on the way."""
-    field = np.empty(X.shape[1], np.float32)
-    change = np.empty(X.shape[1], np.float32)
+@kernel
+def dense_sweep(X, lanes, coupling, bias, field, change):
+    """One sweep over a model of pairs given by its coupling matrix; `field` and `change` are scratch."""
     for i in range(X.shape[0]):
         fill(field, np.float32(bias[i]))
         for j in range(X.shape[0]):

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import math
 
-import numba
-
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.random import gamma_above_one, uniform
 
 # Keeps the log odds of p0 finite; the Beta priors in use put no visible mass beyond it.
 SMALLEST_RATE = 1e-15
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def draw_log_gamma(shape, stream):
     """Logarithm of a Gamma(shape, rate 1) variable, which itself may be too small for a float."""
     if shape < 1.0:
@@ -27,7 +26,7 @@ def draw_log_gamma(shape, stream):
     return math.log(gamma_above_one(stream, shape))
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def draw_inclusion_rate(beta_a, beta_b, active, candidates, stream):
     """Draw p0 given how many of the candidates are active."""
     log_first = draw_log_gamma(beta_a + active, stream)
@@ -41,7 +40,7 @@ def draw_inclusion_rate(beta_a, beta_b, active, candidates, stream):
     return min(max(rate, SMALLEST_RATE), 1.0 - SMALLEST_RATE)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def draw_slab_scale(gamma_shape, gamma_rate, active, squares, stream):
     """Draw sigma0 given the active parameters."""
     log_gamma = draw_log_gamma(gamma_shape + 0.5 * active, stream)

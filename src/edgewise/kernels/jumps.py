@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import math
 
-import numba
-
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.random import normal, uniform
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -31,7 +30,7 @@ FAR_TAIL = 12.0
 FRACTION_TERMS = 30
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def mills_ratio(x):
     """(1 - Phi(x)) / phi(x) for x >= 0, to full precision however far the tail."""
     if x < FAR_TAIL:
@@ -42,7 +41,7 @@ def mills_ratio(x):
     return 1.0 / fraction
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def log_normaliser(gradient, precision, width):
     """log of the integral of h(a) = exp(a g - a^2 precision / 2) over [-width, width] (eq. 13)."""
     slope = abs(gradient)
@@ -59,7 +58,7 @@ def log_normaliser(gradient, precision, width):
     return edge - math.log(root) + math.log(tail)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def propose_value(gradient, precision, width, stream):
     """Draw from q_opt, the Gaussian of eq. 13 truncated to [-width, width].
 
@@ -95,7 +94,7 @@ def propose_value(gradient, precision, width, stream):
     return sign * (width - step / root)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def log_partition_ratio(change, rows, mean, variance, particles):
     """log R of eq. 11: N times the fall of log Z when a clique's parameter grows by `change`.
 
@@ -106,32 +105,32 @@ def log_partition_ratio(change, rows, mean, variance, particles):
     return -rows * change * mean - 0.5 * spread - math.log1p(0.5 * rows * spread / particles)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def log_slab_density(value, slab_scale):
     """log N(a | 0, sigma0^2)."""
     scaled = value / slab_scale
     return -0.5 * scaled * scaled - math.log(slab_scale) - HALF_LOG_TWO_PI
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def log_proposal_density(value, gradient, precision, width):
     """log q_opt(a) of eq. 13."""
     return value * gradient - 0.5 * precision * value * value - log_normaliser(gradient, precision, width)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def proposal_at_birth(total, rows, mean, variance, slab_scale):
     """Coefficients of log h (eq. 12) from particles of the model without the clique."""
     return total - rows * mean, 1.0 / (slab_scale * slab_scale) + rows * variance
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def proposal_at_death(value, total, rows, mean, variance, slab_scale):
     """The same from particles of the model with the clique at a: E f = f_bar - a S^2 at a = 0."""
     return proposal_at_birth(total, rows, mean - value * variance, variance, slab_scale)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def log_ratio_birth(
     value, total, rows, mean, variance, particles, log_odds, slab_scale, gradient, precision, width
 ):
@@ -145,7 +144,7 @@ def log_ratio_birth(
     )
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def log_ratio_death(
     value, total, rows, mean, variance, particles, log_odds, slab_scale, gradient, precision, width
 ):
@@ -159,7 +158,7 @@ def log_ratio_death(
     )
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def birth_bound(log_odds, slab_scale, width, largest_gradient):
     """Upper bound of any birth's acceptance probability: q_opt's ratio is free of a but for the correction.
 

@@ -22,17 +22,17 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.gibbs import add_scaled, redraw_variable
 from edgewise.kernels.random import normal
 
 # Sums of zeros and ones are exact in any order, so they may be reassociated and vectorised.
-_COUNTING = {"nogil": True, "cache": True, "fastmath": {"reassoc"}}
+_COUNTING = {"fastmath": {"reassoc"}}
 
 
-@numba.njit(**_COUNTING)
+@kernel(**_COUNTING)
 def count_single(row):
     """Number of particles with the variable at one."""
     total = np.float32(0.0)
@@ -41,7 +41,7 @@ def count_single(row):
     return total
 
 
-@numba.njit(**_COUNTING)
+@kernel(**_COUNTING)
 def count_pair(first, second):
     """Number of particles with both variables at one."""
     total = np.float32(0.0)
@@ -50,7 +50,7 @@ def count_pair(first, second):
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def count_clique(particles, clique):
     """Number of particles with all variables of a clique (padded with -1) at one."""
     size = 2
@@ -67,7 +67,7 @@ def count_clique(particles, clique):
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def feature_moments(particles, clique):
     """Sample mean f_bar and sample variance S^2 (divisor n - 1) of a clique's feature."""
     n = particles.shape[1]
@@ -75,7 +75,7 @@ def feature_moments(particles, clique):
     return mean, mean * (1.0 - mean) * n / (n - 1)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def fresh_sweep(particles, lanes, biases, values, members, start, degree, adjacent, field, scratch):
     """One Gibbs sweep of all particles (section 3.1), each variable's field summed from scratch.
 
@@ -102,13 +102,13 @@ def fresh_sweep(particles, lanes, biases, values, members, start, degree, adjace
         redraw_variable(particles[i], field, lanes, scratch)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def preconditioner(rows, variance, prior_precision):
     """C = H^(-1/2) of eq. 6."""
     return 1.0 / math.sqrt(rows * variance + prior_precision)
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def langevin_step(value, momentum, old_gradient, gradient, scale, step_size, retained, stream):
     """Finish the last leapfrog step, refresh the momentum (eq. 7) and begin the next (eq. 4)."""
     momentum += 0.5 * step_size * scale * old_gradient
@@ -117,13 +117,13 @@ def langevin_step(value, momentum, old_gradient, gradient, scale, step_size, ret
     return value + step_size * scale * momentum, momentum
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def unfinished_momentum(gradient, scale, step_size, stream):
     """Momentum of a newborn clique: a fresh N(0, 1) that still waits for its second half-kick."""
     return normal(stream) - 0.5 * step_size * scale * gradient
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def move_parameters(
     particles,
     members,
@@ -166,7 +166,7 @@ def move_parameters(
         )
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def add_variances(particles, members, single_variances, variances):
     """Add the variance of every feature over the particles to running sums (section 3.2)."""
     n = particles.shape[1]

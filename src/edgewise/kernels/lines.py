@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.random import uniform
 
 MODE_STEPS = 16
@@ -33,7 +32,7 @@ LOG_TAIL_CONSTANT = (
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def line_value(t, cells, values, S, N, precision, tilt):
     """Log target at `t` relative to the base point."""
     growth = 0.0
@@ -42,7 +41,7 @@ def line_value(t, cells, values, S, N, precision, tilt):
     return t * (S + tilt) - N * math.log1p(growth) - 0.5 * precision * t * t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def line_mode(cells, values, S, N, precision, tilt):
     """Mode of the line and the standard deviation of its Laplace approximation, by damped Newton steps."""
     t = 0.0
@@ -67,27 +66,27 @@ def line_mode(cells, values, S, N, precision, tilt):
     return t, 1.0 / math.sqrt(curvature)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_proposal(stream, mode, sd):
     """Student-t around the mode (Bailey 1994): heavier in the tails than the line itself."""
     radius = math.sqrt(TAIL_FREEDOM * (uniform(stream) ** (-2.0 / TAIL_FREEDOM) - 1.0))
     return mode + sd * radius * math.cos(2.0 * math.pi * uniform(stream))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_proposal(t, mode, sd):
     """Log density of :func:`draw_proposal`."""
     z = (t - mode) / sd
     return LOG_TAIL_CONSTANT - math.log(sd) - 0.5 * (TAIL_FREEDOM + 1.0) * math.log1p(z * z / TAIL_FREEDOM)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_slab_constant(sigma0):
     """Log density of N(0, sigma0^2) at zero; its quadratic part is in the line's precision."""
     return -LOG_ROOT_TWO_PI - math.log(sigma0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pair_values(mean_i, mean_j, values):
     """Direction of a pair in the cells (x_i, x_j) = 00, 10, 01, 11."""
     values[0] = mean_i * mean_j
@@ -96,13 +95,13 @@ def pair_values(mean_i, mean_j, values):
     values[3] = (1.0 - mean_i) * (1.0 - mean_j)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pair_sum(s_ij, s_i, s_j, mean_i, mean_j, N):
     """Sum over the data of a pair's direction."""
     return s_ij - mean_j * s_i - mean_i * s_j + N * mean_i * mean_j
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def move_cells(cells, values, t, moved):
     """Cell probabilities after a move by `t` along the line."""
     total = 0.0
@@ -113,13 +112,13 @@ def move_cells(cells, values, t, moved):
         moved[c] /= total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def metropolis(stream, log_ratio):
     """Accept with probability min(1, exp(log_ratio))."""
     return log_ratio >= 0.0 or math.log(uniform(stream)) < log_ratio
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def acceptance(log_ratio):
     """min(1, exp(log_ratio))."""
     return 1.0 if log_ratio >= 0.0 else math.exp(log_ratio)

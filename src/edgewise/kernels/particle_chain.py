@@ -15,7 +15,6 @@ import math
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from edgewise.kernels.chain import (
     activate,
@@ -32,6 +31,7 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
+from edgewise.kernels.compiling import kernel, small
 from edgewise.kernels.gibbs import compute_fields, copy_to, redraw_variable, spread_change
 from edgewise.kernels.lines import (
     acceptance,
@@ -77,7 +77,7 @@ NOISE_CAP = 4.0
 SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, NOISE_SUM, NOISE_COUNT, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(8)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def penalised(log_ratio, noise, stream):
     """The log ratio with the noise of both directions made equal and its penalty taken off."""
     variance = noise[0]
@@ -87,19 +87,19 @@ def penalised(log_ratio, noise, stream):
     return log_ratio - 0.5 * variance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def exponentials(change, values, factors):
     """exp(change * values), the growth of every cell."""
     for c in range(values.shape[0]):
         factors[c] = math.exp(change * values[c])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def follow_pair(a, change, values, given, chain, swarm):
     """Bring the particles to the new parameters after pair `a` moves by `change` (biases included)."""
     i = given.members[a, 0]
     j = given.members[a, 1]
-    factors = np.empty(4)
+    factors = small(4)
     exponentials(change, values, factors)
     pair_follow(
         swarm.X[i],
@@ -122,10 +122,10 @@ def follow_pair(a, change, values, given, chain, swarm):
     shift_biases(a, change, given, chain)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def follow_plain(a, change, values, state, given, chain, swarm):
     """As :func:`follow_pair` in a model with larger cliques: weights and fields follow, states stay."""
-    factors = np.empty(4)
+    factors = small(4)
     exponentials(change, values, factors)
     plain_follow(state, swarm.w, factors)
     add_to_fields(a, change, swarm.X, swarm.F, given.members, swarm.product)
@@ -137,16 +137,16 @@ def follow_plain(a, change, values, state, given, chain, swarm):
         add_constant(swarm.F[j], np.float32(-change * given.means[i]))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_clique(a, flip, given, chain, swarm, counters):
     """Decide the indicator of clique `a` (`flip`) or redraw its parameter; returns whether it moved."""
     blocked = given.members.shape[1] == 2
     n = swarm.w.shape[0]
     active = chain.place[a] >= 0
     value = chain.theta[a]
-    present = np.zeros(4)
-    values = np.empty(4)
-    base = np.empty(4)
+    present = small(4)
+    values = small(4)
+    base = small(4)
     i = given.members[a, 0]
     j = given.members[a, 1]
     if blocked:
@@ -179,9 +179,9 @@ def visit_clique(a, flip, given, chain, swarm, counters):
         log_ratio = log_proposal(value, mode, sd) - log_proposal(target, mode, sd)
 
     change = target - value
-    factors = np.empty(4)
-    sums = np.empty(5)
-    noise = np.empty(2)
+    factors = small(4)
+    sums = small(5)
+    noise = small(2)
     exponentials(change, values, factors)
     if blocked:
         pair_growth(
@@ -209,11 +209,11 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     return accepted
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_bias(i, given, chain, swarm, counters):
     """Redraw bias `i`; returns whether it moved."""
-    cells = np.empty(2)
-    values = np.empty(2)
+    cells = small(2)
+    values = small(2)
     cells[1] = single_mean(swarm.F[i], swarm.w, 0, swarm.split)
     cells[0] = 1.0 - cells[1]
     S, precision, tilt = bias_line(i, given, chain, values)
@@ -221,8 +221,8 @@ def visit_bias(i, given, chain, swarm, counters):
     t = draw_proposal(chain.stream, mode, sd)
     outside = math.exp(t * values[0])
     inside = math.exp(t * values[1])
-    sums = np.empty(5)
-    noise = np.empty(2)
+    sums = small(5)
+    noise = small(2)
     single_growth(swarm.F[i], swarm.w, outside, inside, swarm.split, swarm.w.shape[0], sums)
     log_ratio = (
         t * (S + tilt)
@@ -250,7 +250,7 @@ def visit_bias(i, given, chain, swarm, counters):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_swap(given, chain, swarm, pair_index, counters):
     """Try to replace one active pair by a competing one; returns whether it happened."""
     leaving, arriving, i, j, k, log_choice = choose_swap(given, chain, pair_index)
@@ -260,27 +260,27 @@ def visit_swap(given, chain, swarm, pair_index, counters):
     value = chain.theta[leaving]
     between = pair_index[min(j, k), max(j, k)]
     theta_jk = chain.theta[between] if between >= 0 else 0.0
-    present = np.empty(8)
-    base = np.empty(8)
+    present = small(8)
+    base = small(8)
     triple_cells(i, j, k, swarm.X, swarm.F, swarm.w, value, theta_jk, 0, swarm.split, present)
-    values_out = np.empty(4)
-    values_in = np.empty(4)
+    values_out = small(4)
+    values_in = small(4)
     S_out, precision_out, tilt_out = pair_line(leaving, value, given, chain, values_out)
     shift_biases(leaving, -value, given, chain)
     S_in, precision_in, tilt_in = pair_line(arriving, 0.0, given, chain, values_in)
     shift_biases(leaving, value, given, chain)
-    ordered_out = np.empty(4)
-    ordered_in = np.empty(4)
+    ordered_out = small(4)
+    ordered_in = small(4)
     copy_to(ordered_out, values_out)
     copy_to(ordered_in, values_in)
     oriented(values_out, i, j)
     oriented(values_in, i, k)
-    direction = np.empty(8)
+    direction = small(8)
     for c in range(8):
         direction[c] = values_out[(c & 1) + 2 * ((c >> 1) & 1)]
     move_cells(present, direction, -value, base)
-    cells_out = np.empty(4)
-    cells_in = np.empty(4)
+    cells_out = small(4)
+    cells_in = small(4)
     swap_cells(base, cells_out, cells_in)
     mode_out, sd_out = line_mode(cells_out, values_out, S_out, given.N, precision_out, tilt_out)
     mode_in, sd_in = line_mode(cells_in, values_in, S_in, given.N, precision_in, tilt_in)
@@ -295,14 +295,14 @@ def visit_swap(given, chain, swarm, pair_index, counters):
         - value * (S_out + tilt_out)
         + 0.5 * precision_out * value * value
     )
-    factors = np.empty(8)
+    factors = small(8)
     for c in range(8):
         x_i = c & 1
         factors[c] = math.exp(
             t * values_in[x_i + 2 * ((c >> 2) & 1)] - value * values_out[x_i + 2 * ((c >> 1) & 1)]
         )
-    sums = np.empty(5)
-    noise = np.empty(2)
+    sums = small(5)
+    noise = small(2)
     triple_growth(
         i, j, k, swarm.X, swarm.F, swarm.w, value, theta_jk, factors, swarm.split, swarm.w.shape[0], sums
     )
@@ -317,7 +317,7 @@ def visit_swap(given, chain, swarm, pair_index, counters):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def stir(sites, given, chain, swarm, counters):
     """Gibbs updates of the next `sites` variables in turn, in all particles."""
     for _ in range(sites):
@@ -339,7 +339,7 @@ def stir(sites, given, chain, swarm, counters):
     counters[SITE_UPDATES] += sites * swarm.X.shape[1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def resample_if_needed(chain, swarm, counters):
     """Resample the groups whose weights have become too uneven; returns whether one was."""
     n = swarm.w.shape[0]
@@ -357,7 +357,7 @@ def resample_if_needed(chain, swarm, counters):
     return done
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def after_visit(moved, given, chain, swarm, counters):
     """Keep the weights healthy, and stir the particles so that the next decision sees other noise."""
     if not moved:
@@ -368,7 +368,7 @@ def after_visit(moved, given, chain, swarm, counters):
         stir(swarm.sites, given, chain, swarm, counters)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fresh_fields(given, chain, swarm):
     """Fields from scratch, so that rounding cannot add up."""
     compute_fields(
@@ -384,7 +384,7 @@ def fresh_fields(given, chain, swarm):
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, thin, counters, recorder):
     """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
 

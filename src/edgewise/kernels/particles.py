@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from edgewise.kernels.compiling import kernel, lanes_of_terms
 from edgewise.kernels.gibbs import add_scaled, fill, multiply
 from edgewise.kernels.random import fast_exp, lane_uniform, uniform
 
@@ -26,14 +26,14 @@ CHUNK = 2048
 FIELD_LIMIT = np.float32(28.0)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(inline="always")
 def limited(x):
     """Hold a field within a range whose exponentials multiply safely."""
     x = x if x < FIELD_LIMIT else FIELD_LIMIT
     return x if x > -FIELD_LIMIT else -FIELD_LIMIT
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lane_sum(x):
     """Sum in eight lanes, in an order fixed by the code rather than by the compiler."""
     zero = np.float32(0.0)
@@ -54,7 +54,7 @@ def lane_sum(x):
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     """Weighted probabilities of (x_i, x_j) = 00, 10, 01, 11 over one group."""
     coupling = np.float32(theta)
@@ -64,7 +64,7 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     total01 = 0.0
     total11 = 0.0
     total = 0.0
-    terms = np.empty((3, CHUNK), np.float32)
+    terms = lanes_of_terms(3, CHUNK)
     t0, t1, t2 = terms[0], terms[1], terms[2]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
@@ -87,7 +87,7 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     cells[0] = max(0.0, 1.0 - cells[1] - cells[2] - cells[3])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     """Sums over one group of w, w^2, w h, w h^2 and w / h, with h the particle's growth under `factors`."""
     coupling = np.float32(theta)
@@ -98,7 +98,7 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     g2 = np.float32(factors[2])
     g3 = np.float32(factors[3]) * factor
     fill(sums, 0.0)
-    terms = np.empty((4, CHUNK), np.float32)
+    terms = lanes_of_terms(4, CHUNK)
     t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
@@ -122,7 +122,7 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
         sums[4] += lane_sum(t4[: high - low])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lanes, change_i, change_j):
     """Weights, states and own fields of a pair after a move: coupling by `change`, biases by the shifts."""
     coupling = np.float32(theta)
@@ -159,7 +159,7 @@ def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lan
         fj[s] = b + bj + moved * new_i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def spread_pair_change(i, except_clique, change, F, theta, members, start, degree, adjacent):
     """Fields of the other neighbours of `i` in a model of pairs, the pair just moved excepted."""
     for position in range(start[i], start[i] + degree[i]):
@@ -168,13 +168,13 @@ def spread_pair_change(i, except_clique, change, F, theta, members, start, degre
             add_scaled(F[members[a, 0] + members[a, 1] - i], np.float32(theta[a]), change)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def single_mean(f, w, begin, end):
     """Weighted probability that a variable is one, over one group."""
     one = np.float32(1.0)
     total = 0.0
     hits = 0.0
-    terms = np.empty(CHUNK, np.float32)
+    terms = lanes_of_terms(1, CHUNK)[0]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
         g, v = f[low:high], w[low:high]
@@ -185,14 +185,14 @@ def single_mean(f, w, begin, end):
     return hits / total
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def single_growth(f, w, outside, inside, begin, end, sums):
     """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one."""
     one = np.float32(1.0)
     g0 = np.float32(outside)
     g1 = np.float32(inside)
     fill(sums, 0.0)
-    terms = np.empty((4, CHUNK), np.float32)
+    terms = lanes_of_terms(4, CHUNK)
     t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
@@ -214,7 +214,7 @@ def single_growth(f, w, outside, inside, begin, end, sums):
         sums[4] += lane_sum(t4[: high - low])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def single_follow(x, f, w, shift, outside, inside, lanes, change):
     """Weights, states and field of one variable after its bias moved by `shift`."""
     one = np.float32(1.0)
@@ -232,7 +232,7 @@ def single_follow(x, f, w, shift, outside, inside, lanes, change):
         f[s] += b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def clique_states(a, X, members, state):
     """State of a clique in every particle: x_i + 2 x_j for a pair, its feature for a larger clique."""
     if members.shape[1] == 2 or members[a, 2] < 0:
@@ -245,7 +245,7 @@ def clique_states(a, X, members, state):
             multiply(state, X[members[a, k]])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plain_cells(state, w, begin, end, cells):
     """Weighted probabilities of the states of a clique."""
     fill(cells, 0.0)
@@ -257,7 +257,7 @@ def plain_cells(state, w, begin, end, cells):
         cells[c] /= total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plain_growth(state, w, factors, begin, end, sums):
     """As :func:`pair_growth` with the states as they are."""
     fill(sums, 0.0)
@@ -271,14 +271,14 @@ def plain_growth(state, w, factors, begin, end, sums):
         sums[4] += weight / h
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plain_follow(state, w, factors):
     """Weights after a move, the states being kept."""
     for s in range(w.shape[0]):
         w[s] *= np.float32(factors[int(state[s])])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_to_fields(a, change, X, F, members, product):
     """Fields after the parameter of clique `a` changed."""
     amount = np.float32(change)
@@ -294,12 +294,12 @@ def add_to_fields(a, change, X, F, members, product):
         add_scaled(F[i], amount, product)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def relative_ess(w, begin, end):
     """Effective share of the particles of one group, (sum w)^2 / (n sum w^2)."""
     first = 0.0
     second = 0.0
-    terms = np.empty(CHUNK, np.float32)
+    terms = lanes_of_terms(1, CHUNK)[0]
     for low in range(begin, end, CHUNK):
         v = w[low : min(low + CHUNK, end)]
         for s in range(v.shape[0]):
@@ -309,7 +309,7 @@ def relative_ess(w, begin, end):
     return first * first / (second * (end - begin))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def resample(X, F, w, begin, end, stream, ancestors, row):
     """Systematic resampling within one group; all weights become one."""
     total = 0.0
@@ -341,7 +341,7 @@ def resample(X, F, w, begin, end, stream, ancestors, row):
         w[s] = np.float32(1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_growth(sums, N, noise):
     """N log of the weighted mean growth, and the variances of its noise forwards and in reverse.
 
@@ -357,7 +357,7 @@ def log_growth(sums, N, noise):
     return N * (math.log(first / weight) + 0.5 * forward)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(inline="always")
 def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
     """Exponentials of the three fields of (i, j, k) without the couplings among them; (i, k) is absent."""
     limit = np.float32(18.0)
@@ -370,7 +370,7 @@ def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
     return fast_exp(a), fast_exp(b), fast_exp(c)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     """Weighted probabilities of the eight states x_i + 2 x_j + 4 x_k over one group."""
     ij = np.float32(theta_ij)
@@ -380,7 +380,7 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     one = np.float32(1.0)
     fill(cells, 0.0)
     total = 0.0
-    terms = np.empty((7, CHUNK), np.float32)
+    terms = lanes_of_terms(7, CHUNK)
     t1, t2, t3, t4, t5, t6, t7 = terms[0], terms[1], terms[2], terms[3], terms[4], terms[5], terms[6]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
@@ -411,7 +411,7 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     cells[0] = max(0.0, rest)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sums):
     """As :func:`pair_growth` for the eight states of three variables."""
     ij = np.float32(theta_ij)
@@ -432,7 +432,7 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         np.float32(factors[7]),
     )
     fill(sums, 0.0)
-    terms = np.empty((4, CHUNK), np.float32)
+    terms = lanes_of_terms(4, CHUNK)
     t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
@@ -460,7 +460,7 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         sums[4] += lane_sum(t4[: high - low])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_constant(target, amount):
     """target += amount."""
     for s in range(target.shape[0]):

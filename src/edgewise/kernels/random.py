@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from edgewise.kernels.compiling import kernel
 
 
 @intrinsic
@@ -34,12 +36,12 @@ def lane_streams(seed: np.random.SeedSequence, n: int) -> np.ndarray:
     return np.ascontiguousarray(seed.generate_state(4 * n, np.uint32).reshape(4, n))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _rotate(x, k):
     return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_bits(stream):
     """64 random bits (xoshiro256++)."""
     result = _rotate(stream[0] + stream[3], 23) + stream[0]
@@ -53,26 +55,26 @@ def next_bits(stream):
     return result
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def uniform(stream):
     """Uniform on the open interval (0, 1)."""
     return (np.float64(next_bits(stream) >> np.uint64(12)) + 0.5) * (1.0 / 4503599627370496.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def below(stream, n):
     """Uniform integer in [0, n)."""
     k = np.int64(uniform(stream) * n)
     return k if k < n else n - 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def normal(stream):
     """Standard normal (Box-Muller, one value per call so that there is nothing else to save)."""
     return math.sqrt(-2.0 * math.log(uniform(stream))) * math.cos(2.0 * math.pi * uniform(stream))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gamma_above_one(stream, shape):
     """Gamma with unit rate for shape >= 1 (Marsaglia & Tsang 2000)."""
     d = shape - 1.0 / 3.0
@@ -87,7 +89,7 @@ def gamma_above_one(stream, shape):
             return d * v
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(inline="always")
 def lane_uniform(lanes, s):
     """Next uniform float32 in [0, 1) of lane `s` (xoshiro128+)."""
     s0 = lanes[0, s]
@@ -109,7 +111,7 @@ def lane_uniform(lanes, s):
     return np.float32(np.int32(result >> np.uint32(8))) * np.float32(1.0 / 16777216.0)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kernel(inline="always")
 def fast_exp(x):
     """exp of a float32 to about 2e-7, the argument held within +-86; vectorises."""
     y = x * np.float32(1.4426950408889634)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from edgewise.kernels.chain import is_pair
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.gibbs import fill
 from edgewise.kernels.random import below, uniform
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def choose_swap(given, chain, pair_index):
     """Pick an active pair (i, j) and a pair (i, k) to take its place.
 
@@ -51,7 +51,7 @@ def choose_swap(given, chain, pair_index):
     return leaving, arriving, i, j, k, log_choice
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def swap_cells(eight, first, second):
     """Pair cells of (i, j) and of (i, k), smaller index first in each, from the eight of (i, j, k)."""
     fill(first, 0.0)
@@ -64,14 +64,14 @@ def swap_cells(eight, first, second):
         second[x_i + 2 * x_k] += eight[c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def oriented(values, i, j):
     """Values of a pair's direction with the cells ordered x_i + 2 x_j also when i > j."""
     if i > j:
         values[1], values[2] = values[2], values[1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_prior_change(leaving, arriving, given, chain):
     """Log prior odds of the arriving pair less those of the leaving one, the others being as they are."""
     others = chain.counts[1] - (1 if given.status[leaving] == 0 else 0)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from edgewise.kernels.compiling import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def build_table(bias, theta, listed, count, members, table):
     """Fill the table from the parameters and normalise it."""
     table[0] = 0.0
@@ -39,7 +39,7 @@ def build_table(bias, theta, listed, count, members, table):
         table[k] /= total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_sum(x):
     """Sum in four lanes: fast, and in an order fixed by the code rather than by the compiler."""
     if x.shape[0] < 4:
@@ -56,7 +56,7 @@ def run_sum(x):
     return (a0 + a1) + (a2 + a3)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pair_cells(table, i, j, cells):
     """Probabilities of (x_i, x_j) = 00, 10, 01, 11 for i < j."""
     step_i = 1 << i
@@ -77,7 +77,7 @@ def pair_cells(table, i, j, cells):
         cells[0] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scale_pair(table, i, j, factors):
     """Multiply the four cells of a pair (i < j) by the given factors."""
     step_i = 1 << i
@@ -95,7 +95,7 @@ def scale_pair(table, i, j, factors):
                 table[k + step_i + step_j] *= f3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def masked_mean(table, mask):
     """Probability that all variables of the bit mask are one."""
     step = 1
@@ -108,14 +108,14 @@ def masked_mean(table, mask):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scale_masked(table, mask, outside, inside):
     """Multiply the states with all variables of the mask at one by `inside`, the others by `outside`."""
     for k in range(table.shape[0]):
         table[k] *= inside if k & mask == mask else outside
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def triple_cells(table, i, j, k, cells):
     """Probabilities of the eight states x_i + 2 x_j + 4 x_k."""
     for c in range(8):
@@ -124,7 +124,7 @@ def triple_cells(table, i, j, k, cells):
         cells[((state >> i) & 1) + 2 * ((state >> j) & 1) + 4 * ((state >> k) & 1)] += table[state]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def move_factors(cells, values, t, factors):
     """Factors of the cells for a move by `t`, normalising included."""
     growth = 0.0
