@@ -31,7 +31,7 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
-from edgewise.kernels.compiling import kernel, small
+from edgewise.kernels.compiling import inner, kernel, small
 from edgewise.kernels.gibbs import compute_fields, copy_to, redraw_variable, spread_change
 from edgewise.kernels.lines import (
     acceptance,
@@ -122,7 +122,7 @@ def follow_pair(a, change, values, given, chain, swarm):
     shift_biases(a, change, given, chain)
 
 
-@kernel
+@inner
 def follow_plain(a, change, values, state, given, chain, swarm):
     """As :func:`follow_pair` in a model with larger cliques: weights and fields follow, states stay."""
     factors = small(4)
@@ -137,7 +137,7 @@ def follow_plain(a, change, values, state, given, chain, swarm):
         add_constant(swarm.F[j], np.float32(-change * given.means[i]))
 
 
-@kernel
+@inner
 def visit_clique(a, flip, given, chain, swarm, counters):
     """Decide the indicator of clique `a` (`flip`) or redraw its parameter; returns whether it moved."""
     blocked = given.members.shape[1] == 2
@@ -209,7 +209,7 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     return accepted
 
 
-@kernel
+@inner
 def visit_bias(i, given, chain, swarm, counters):
     """Redraw bias `i`; returns whether it moved."""
     cells = small(2)
@@ -250,7 +250,7 @@ def visit_bias(i, given, chain, swarm, counters):
     return True
 
 
-@kernel
+@inner
 def visit_swap(given, chain, swarm, pair_index, counters):
     """Try to replace one active pair by a competing one; returns whether it happened."""
     leaving, arriving, i, j, k, log_choice = choose_swap(given, chain, pair_index)
@@ -339,7 +339,7 @@ def stir(sites, given, chain, swarm, counters):
     counters[SITE_UPDATES] += sites * swarm.X.shape[1]
 
 
-@kernel
+@inner
 def resample_if_needed(chain, swarm, counters):
     """Resample the groups whose weights have become too uneven; returns whether one was."""
     n = swarm.w.shape[0]
@@ -357,15 +357,13 @@ def resample_if_needed(chain, swarm, counters):
     return done
 
 
-@kernel
+@inner
 def after_visit(moved, given, chain, swarm, counters):
     """Keep the weights healthy, and stir the particles so that the next decision sees other noise."""
-    if not moved:
-        stir(1, given, chain, swarm, counters)
-    elif resample_if_needed(chain, swarm, counters):
-        stir(swarm.X.shape[0], given, chain, swarm, counters)
-    else:
-        stir(swarm.sites, given, chain, swarm, counters)
+    sites = 1
+    if moved:
+        sites = swarm.X.shape[0] if resample_if_needed(chain, swarm, counters) else swarm.sites
+    stir(sites, given, chain, swarm, counters)
 
 
 @kernel
@@ -391,6 +389,8 @@ def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, 
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing.
     """
     n_cliques = given.members.shape[0]
+    # Not constants: a kernel is compiled once more for every constant truth value that it is called with.
+    flip, redraw = bool(1), bool(0)
     for step in range(iterations):
         if thin > 0 and not room_left(chain, recorder):
             return step
@@ -401,16 +401,16 @@ def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, 
             after_visit(moved, given, chain, swarm, counters)
         for position in range(scan.hot.shape[0]):
             if uniform(chain.stream) < scan.probability[position]:
-                moved = visit_clique(scan.hot[position], True, given, chain, swarm, counters)
+                moved = visit_clique(scan.hot[position], flip, given, chain, swarm, counters)
                 after_visit(moved, given, chain, swarm, counters)
         for _ in range(scan.cold_tries):
             a = below(chain.stream, n_cliques)
             if not scan.is_hot[a] and given.status[a] < 2:
-                moved = visit_clique(a, True, given, chain, swarm, counters)
+                moved = visit_clique(a, flip, given, chain, swarm, counters)
                 if moved:
                     after_visit(moved, given, chain, swarm, counters)
         for position in range(chain.counts[0]):
-            moved = visit_clique(chain.listed[position], False, given, chain, swarm, counters)
+            moved = visit_clique(chain.listed[position], redraw, given, chain, swarm, counters)
             after_visit(moved, given, chain, swarm, counters)
         for i in range(chain.bias.shape[0]):
             moved = visit_bias(i, given, chain, swarm, counters)

@@ -26,7 +26,7 @@ CHUNK = 2048
 FIELD_LIMIT = np.float32(28.0)
 
 
-@kernel(inline="always")
+@kernel
 def limited(x):
     """Hold a field within a range whose exponentials multiply safely."""
     x = x if x < FIELD_LIMIT else FIELD_LIMIT
@@ -357,7 +357,7 @@ def log_growth(sums, N, noise):
     return N * (math.log(first / weight) + 0.5 * forward)
 
 
-@kernel(inline="always")
+@kernel
 def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
     """Exponentials of the three fields of (i, j, k) without the couplings among them; (i, k) is absent."""
     limit = np.float32(18.0)

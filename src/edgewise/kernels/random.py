@@ -89,7 +89,7 @@ def gamma_above_one(stream, shape):
             return d * v
 
 
-@kernel(inline="always")
+@kernel
 def lane_uniform(lanes, s):
     """Next uniform float32 in [0, 1) of lane `s` (xoshiro128+)."""
     s0 = lanes[0, s]
@@ -111,7 +111,7 @@ def lane_uniform(lanes, s):
     return np.float32(np.int32(result >> np.uint32(8))) * np.float32(1.0 / 16777216.0)
 
 
-@kernel(inline="always")
+@kernel
 def fast_exp(x):
     """exp of a float32 to about 2e-7, the argument held within +-86; vectorises."""
     y = x * np.float32(1.4426950408889634)
