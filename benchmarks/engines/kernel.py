@@ -83,7 +83,7 @@ def shares() -> dict[str, Any]:
     """Share of a particle chain's time per kernel: times of single calls multiplied by their numbers."""
     from numba import njit
 
-    from edgewise.kernels.particle_chain import follow_pair, stir
+    from edgewise.kernels.particle_chain import DECISIONS, follow_pair, stir
     from edgewise.kernels.particles import pair_cells, pair_growth, single_follow
 
     rows = exact.sample(datasets.lattice_model(1, SIDE, SIDE), 100, np.random.default_rng(1001))
@@ -95,7 +95,7 @@ def shares() -> dict[str, Any]:
     draws = engine.advance(iterations)
     total = time.process_time() - begin
     counters = changes = engine.counters()
-    decisions = float(engine._arrays["counters"][4])
+    decisions = float(engine._arrays["counters"][DECISIONS])
     swarm, chain, given = engine._swarm, engine._chain, engine._given
     n = int(counters["particles"])
     cells, sums, factors, zeros = np.empty(4), np.empty(5), np.ones(4), np.zeros(4)
@@ -119,7 +119,7 @@ def shares() -> dict[str, Any]:
         return cpu_time(lambda: repeat(part, pair, given, chain, swarm, cells, sums, factors, zeros)) / CALLS
 
     unit = {
-        "Gibbs sites (stirring)": cpu_time(lambda: stir(CALLS, given, chain, swarm, np.zeros(8))) / CALLS,
+        "Gibbs sites (stirring)": cpu_time(lambda: stir(CALLS, 0, n, given, chain, swarm, np.zeros(11))) / CALLS,
         "cells of a line (proposals)": timed(0),
         "growth along a line (decisions)": timed(1),
         "following a pair's move": timed(2),

@@ -306,7 +306,7 @@ def test_resampling_is_systematic_and_unbiased():
         X = np.arange(n, dtype=np.float32)[None].repeat(2, axis=0)
         F = -X
         w = weights.copy()
-        resample(X, F, w, begin, end, stream, np.zeros(n, np.int64), np.empty(n, np.float32))
+        resample(X, F, w, begin, end, stream, *np.zeros((3, n), np.int64))
         assert (w[begin:end] == 1).all()
         np.testing.assert_array_equal(X[0, :begin], np.arange(begin))
         np.testing.assert_array_equal(X[0, end:], np.arange(end, n))

@@ -68,7 +68,7 @@ class LineEngine:
             "counts": np.zeros(2, np.int64),
             "stream": _scalar_stream(stream_seed),
             "tallies": np.zeros((5, n_cliques)),
-            "counters": np.zeros(8),
+            "counters": np.zeros(11),
         }
         from edgewise.kernels.gibbs import graph_arrays
 

@@ -1,7 +1,8 @@
 """The particle engine, the workhorse: any number of variables, the true likelihood (docs/method.md, 7).
 
-Nothing needs tuning. ``noise`` states how much variance the log ratio of a decision may carry on average;
-warm-up measures it and sets the number of particles.
+Nothing needs tuning. ``noise`` states how much variance the log ratio of a decision may carry on average, and
+``stirring`` how well the particles are mixed between decisions; warm-up measures both and sets the number of
+particles and of the variables redrawn after a move.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ class ParticleSettings:
     Attributes
     ----------
     noise : float
-        Tolerated variance of the log ratio of a decision.
+        Tolerated variance of the log ratio of a decision, averaged over what is accepted.
+    stirring : float
+        How long the particles are stirred after a move, relative to what their measured mixing asks for.
     particles : int
         Number of particles; 0 chooses it from `noise`.
     sites : int
-        Variables redrawn after every move; 0 chooses it from the density of the graph.
+        Variables redrawn after every move; 0 chooses it from `stirring`.
     warm_up : int
         Iterations before the first kept draw.
     thin : int
@@ -43,7 +46,8 @@ class ParticleSettings:
         Swaps tried per iteration; -1 is one for every four variables.
     """
 
-    noise: float = 0.5
+    noise: float = 0.4
+    stirring: float = 1.0
     particles: int = 0
     sites: int = 0
     warm_up: int = 400
@@ -137,7 +141,7 @@ class ParticleEngine(LineEngine):
             change_i=np.zeros(n, np.float32),
             change_j=np.zeros(n, np.float32),
             product=np.zeros(n, np.float32),
-            ancestors=np.zeros(n, np.int64),
+            slots=tuple(np.zeros((3, n), np.int64)),
         )
         if not arrays["F"].any():
             fresh_fields(self._given, self._chain, self._swarm)
@@ -199,22 +203,43 @@ class ParticleEngine(LineEngine):
 
     def _choose_budget(self) -> None:
         """Particles from the measured noise of the decisions."""
-        counters = self._arrays["counters"]
-        if self.settings.particles or counters[4] == 0:
+        if self.settings.particles:
             return
-        excess = counters[3] / counters[4] / self.settings.noise
-        if "budgeted" not in self._arrays or excess > 1.2:
+        excess = self._noise() / self.settings.noise
+        if "budgeted" not in self._arrays or excess > 1.1:
             rows = float(self._arrays["rows"][0])
             n = self._arrays["X"].shape[1] * excess
             self._fit_swarm(self._rounded(min(n, MOST_PER_ROW * rows)))
             self._arrays["budgeted"] = np.ones(1)
+
+    def _noise(self) -> float:
+        """Measured noise of the decisions: of indicators or of redrawn parameters, whichever is larger."""
+        from edgewise.kernels.particle_chain import NOISE_COUNT, NOISE_SUM
+
+        sums, counts = (self._arrays["counters"][k : k + 2] for k in (NOISE_SUM, NOISE_COUNT))
+        return float(np.max(np.divide(sums, counts, out=np.zeros(2), where=counts > 0)))
+
+    def _mixing_time(self) -> float:
+        """Sweeps of Gibbs sampling after which the variables have forgotten their states, on average."""
+        from edgewise.kernels.gibbs import gibbs_sweep
+
+        swarm, chain = self._swarm, self._chain
+        moved, fields, lanes = swarm.X.copy(), swarm.F.copy(), swarm.lanes.copy()
+        graph = (chain.theta, self._given.members, chain.start, chain.degree, chain.adjacent)
+        gibbs_sweep(moved, fields, lanes, *graph, swarm.change_i, swarm.product)
+        share = swarm.w / swarm.w.sum()
+        before, after = swarm.X @ share, moved @ share
+        together = (swarm.X * moved) @ share - before * after
+        spread = np.sqrt(before * (1 - before) * after * (1 - after)).sum()
+        correlation = min(0.9, max(0.0, float(together.sum() / max(spread, 1e-9))))
+        return (1 + correlation) / (1 - correlation)
 
     def _choose_sites(self) -> None:
         """Variables redrawn after a move: more where decisions share variables, fewer where it is dear."""
         if self.settings.sites == 0:
             p = self.problem.features.n_variables
             degree = float(self._arrays["degree"].mean())
-            wanted = min(12.0, max(2.0, 144.0 / p))
+            wanted = min(12.0, max(2.0, 60.0 * self.settings.stirring * self._mixing_time() / p))
             affordable = max(1.0, 24.0 / (1.5 + 0.15 * degree))
             self._arrays["sites"][0] = round(min(wanted, affordable))
 
@@ -239,9 +264,9 @@ class ParticleEngine(LineEngine):
         counters = self._arrays["counters"]
         return self._flip_counters() | {
             "resamplings": float(counters[2]),
-            "noise": float(counters[3] / max(counters[4], 1.0)),
-            "site_updates": float(counters[5]),
-            "weight_ess": float(counters[6] / max(counters[7], 1.0)),
+            "noise": self._noise(),
+            "site_updates": float(counters[3]),
+            "weight_ess": float(counters[4] / max(counters[5], 1.0)),
             "particles": float(self._arrays["X"].shape[1]),
             "sites": float(self._arrays["sites"][0]),
         }

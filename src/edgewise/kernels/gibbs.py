@@ -80,14 +80,15 @@ def multiply(target, values):
 
 
 @kernel
-def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product):
-    """Bring the fields up to date after variable `i` changed by `change[s]`; `product` is scratch."""
+def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product, begin, end):
+    """Fields of particles `begin` to `end` after variable `i` changed by `change[s]`; `product` is scratch."""
     order = members.shape[1]
+    part = change[begin:end]
     for position in range(start[i], start[i] + degree[i]):
         a = adjacent[position]
         weight = np.float32(theta[a])
         if order == 2 or members[a, 2] < 0:
-            add_scaled(F[members[a, 0] + members[a, 1] - i], weight, change)
+            add_scaled(F[members[a, 0] + members[a, 1] - i, begin:end], weight, part)
             continue
         for k in range(order):
             j = members[a, k]
@@ -98,7 +99,7 @@ def spread_change(i, change, X, F, theta, members, start, degree, adjacent, prod
                 other = members[a, l]
                 if other >= 0 and other != i and other != j:
                     multiply(product, X[other])
-            add_scaled(F[j], weight, product)
+            add_scaled(F[j, begin:end], weight, product[begin:end])
 
 
 @kernel
@@ -122,11 +123,12 @@ def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product)
 
 
 @kernel
-def redraw_variable(x, field, lanes, change):
-    """Draw one variable of all particles from its conditional; `change` receives new minus old."""
+def redraw_variable(x, field, lanes, change, begin, end):
+    """Draw a variable of particles `begin` to `end` from its conditional; `change` receives new minus old."""
     one = np.float32(1.0)
     zero = np.float32(0.0)
-    for s in range(x.shape[0]):
+    # Unsigned: an index that could be negative would keep the loop from being vectorised.
+    for s in range(np.uintp(begin), np.uintp(end)):
         u = lane_uniform(lanes, s)
         new = one if u * (one + fast_exp(-field[s])) < one else zero
         change[s] = new - x[s]
@@ -136,9 +138,10 @@ def redraw_variable(x, field, lanes, change):
 @kernel
 def gibbs_sweep(X, F, lanes, theta, members, start, degree, adjacent, change, product):
     """One systematic sweep over the variables of all particles; fields stay up to date."""
+    n = X.shape[1]
     for i in range(X.shape[0]):
-        redraw_variable(X[i], F[i], lanes, change)
-        spread_change(i, change, X, F, theta, members, start, degree, adjacent, product)
+        redraw_variable(X[i], F[i], lanes, change, 0, n)
+        spread_change(i, change, X, F, theta, members, start, degree, adjacent, product, 0, n)
 
 
 @kernel
@@ -149,4 +152,4 @@ def dense_sweep(X, lanes, coupling, bias, field, change):
         for j in range(X.shape[0]):
             if coupling[i, j] != 0.0:
                 add_scaled(field, np.float32(coupling[i, j]), X[j])
-        redraw_variable(X[i], field, lanes, change)
+        redraw_variable(X[i], field, lanes, change, 0, X.shape[1])

@@ -99,7 +99,7 @@ def fresh_sweep(particles, lanes, biases, values, members, start, degree, adjace
                     for s in range(scratch.shape[0]):
                         scratch[s] *= particles[j, s]
             add_scaled(field, weight, scratch)
-        redraw_variable(particles[i], field, lanes, scratch)
+        redraw_variable(particles[i], field, lanes, scratch, 0, particles.shape[1])
 
 
 @kernel

@@ -65,16 +65,18 @@ from edgewise.kernels.particles import (
 from edgewise.kernels.random import below, normal, uniform
 from edgewise.kernels.swaps import choose_swap, log_prior_change, oriented, swap_cells
 
-Swarm = namedtuple("Swarm", "X F w lanes cursor split sites change_i change_j product ancestors")
+Swarm = namedtuple("Swarm", "X F w lanes cursor split sites change_i change_j product slots")
 Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
 
 RESAMPLE_BELOW = 0.5
 HOPELESS_MARGIN = 2.5
 FRESH_FIELDS_EVERY = 32
-# A hopeless proposal may be arbitrarily noisy; it should not decide how many particles there are.
-NOISE_CAP = 4.0
 
-SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, NOISE_SUM, NOISE_COUNT, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(8)
+SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(6)
+# Sums over decisions of indicators, then over redrawn parameters; see `count_noise`.
+NOISE_SUM, NOISE_COUNT, DECISIONS = 6, 8, 10
+# However noisy a single decision, it should not choose the number of particles alone.
+NOISE_CAP = 4.0
 
 
 @kernel
@@ -85,6 +87,18 @@ def penalised(log_ratio, noise, stream):
         variance = noise[1]
         log_ratio += math.sqrt(variance - noise[0]) * normal(stream)
     return log_ratio - 0.5 * variance
+
+
+@inner
+def count_noise(flip, noise, probability, counters):
+    """Add the noise of a decision, weighted with its probability of acceptance.
+
+    A hopeless proposal may be arbitrarily noisy; it should not decide how many particles there are.
+    """
+    kind = 0 if flip else 1
+    counters[NOISE_SUM + kind] += probability * min(max(noise[0], noise[1]), NOISE_CAP)
+    counters[NOISE_COUNT + kind] += probability
+    counters[DECISIONS] += 1.0
 
 
 @kernel
@@ -196,8 +210,7 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     )
     log_ratio = penalised(log_ratio, noise, chain.stream)
     accepted = metropolis(chain.stream, log_ratio)
-    counters[NOISE_SUM] += min(max(noise[0], noise[1]), NOISE_CAP)
-    counters[NOISE_COUNT] += 1.0
+    count_noise(flip, noise, acceptance(log_ratio), counters)
     if flip:
         tally(a, active, accepted, acceptance(log_ratio), chain)
     if accepted:
@@ -246,6 +259,8 @@ def visit_bias(i, given, chain, swarm, counters):
         chain.degree,
         chain.adjacent,
         swarm.product,
+        0,
+        swarm.w.shape[0],
     )
     return True
 
@@ -318,12 +333,12 @@ def visit_swap(given, chain, swarm, pair_index, counters):
 
 
 @kernel
-def stir(sites, given, chain, swarm, counters):
-    """Gibbs updates of the next `sites` variables in turn, in all particles."""
+def stir(sites, begin, end, given, chain, swarm, counters):
+    """Gibbs updates of the next `sites` variables in turn, in particles `begin` to `end`."""
     for _ in range(sites):
         i = swarm.cursor[0]
         swarm.cursor[0] = i + 1 if i + 1 < swarm.X.shape[0] else 0
-        redraw_variable(swarm.X[i], swarm.F[i], swarm.lanes, swarm.change_i)
+        redraw_variable(swarm.X[i], swarm.F[i], swarm.lanes, swarm.change_i, begin, end)
         spread_change(
             i,
             swarm.change_i,
@@ -335,15 +350,16 @@ def stir(sites, given, chain, swarm, counters):
             chain.degree,
             chain.adjacent,
             swarm.product,
+            begin,
+            end,
         )
-    counters[SITE_UPDATES] += sites * swarm.X.shape[1]
+    counters[SITE_UPDATES] += sites * (end - begin)
 
 
 @inner
-def resample_if_needed(chain, swarm, counters):
-    """Resample the groups whose weights have become too uneven; returns whether one was."""
+def resample_if_needed(given, chain, swarm, counters):
+    """Resample and stir the groups whose weights have become too uneven."""
     n = swarm.w.shape[0]
-    done = False
     for group in range(2):
         begin = 0 if group == 0 else swarm.split
         end = swarm.split if group == 0 else n
@@ -351,19 +367,18 @@ def resample_if_needed(chain, swarm, counters):
         counters[ESS_SUM] += share
         counters[ESS_COUNT] += 1.0
         if not share >= RESAMPLE_BELOW:
-            resample(swarm.X, swarm.F, swarm.w, begin, end, chain.stream, swarm.ancestors, swarm.product)
+            resample(swarm.X, swarm.F, swarm.w, begin, end, chain.stream, *swarm.slots)
             counters[RESAMPLINGS] += 1.0
-            done = True
-    return done
+            # Copies are no use until they differ.
+            stir(swarm.X.shape[0], begin, end, given, chain, swarm, counters)
 
 
 @inner
 def after_visit(moved, given, chain, swarm, counters):
     """Keep the weights healthy, and stir the particles so that the next decision sees other noise."""
-    sites = 1
     if moved:
-        sites = swarm.X.shape[0] if resample_if_needed(chain, swarm, counters) else swarm.sites
-    stir(sites, given, chain, swarm, counters)
+        resample_if_needed(given, chain, swarm, counters)
+    stir(swarm.sites if moved else 1, 0, swarm.w.shape[0], given, chain, swarm, counters)
 
 
 @kernel

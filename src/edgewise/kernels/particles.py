@@ -310,33 +310,42 @@ def relative_ess(w, begin, end):
 
 
 @kernel
-def resample(X, F, w, begin, end, stream, ancestors, row):
-    """Systematic resampling within one group; all weights become one."""
+def resample(X, F, w, begin, end, stream, offspring, dead, parent):
+    """Systematic resampling within one group; all weights become one.
+
+    Particles that survive stay where they are and the others are overwritten; the last three arguments are
+    working space of n whole numbers each.
+    """
     total = 0.0
     for s in range(begin, end):
         total += w[s]
     count = end - begin
     target = uniform(stream)
     running = 0.0
-    child = begin
+    placed = 0
     for s in range(begin, end):
         running += w[s] / total * count
-        while child < end and target < running:
-            ancestors[child] = s
-            child += 1
+        offspring[s] = 0
+        while placed < count and target < running:
+            offspring[s] += 1
+            placed += 1
             target += 1.0
-    while child < end:
-        ancestors[child] = end - 1
-        child += 1
+    offspring[end - 1] += count - placed
+    replaced = 0
+    giver = begin
+    for s in range(begin, end):
+        if offspring[s] == 0:
+            while offspring[giver] < 2:
+                giver += 1
+            offspring[giver] -= 1
+            dead[replaced] = s
+            parent[replaced] = giver
+            replaced += 1
     for i in range(X.shape[0]):
-        for s in range(begin, end):
-            row[s] = X[i, ancestors[s]]
-        for s in range(begin, end):
-            X[i, s] = row[s]
-        for s in range(begin, end):
-            row[s] = F[i, ancestors[s]]
-        for s in range(begin, end):
-            F[i, s] = row[s]
+        x, f = X[i], F[i]
+        for k in range(replaced):
+            x[dead[k]] = x[parent[k]]
+            f[dead[k]] = f[parent[k]]
     for s in range(begin, end):
         w[s] = np.float32(1.0)
 
