@@ -17,6 +17,8 @@ from edgewise.engines.common import LineEngine
 
 PROPOSING_SHARE = 0.25
 FEWEST_PARTICLES = 384
+# With few variables most decisions share some, and particles are cheap.
+FEWEST_STATES = 12_288
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
 START_REACH = (3.0, 4.5)
@@ -46,7 +48,7 @@ class ParticleSettings:
         Swaps tried per iteration; -1 is one for every four variables.
     """
 
-    noise: float = 0.4
+    noise: float = 0.3
     stirring: float = 1.0
     particles: int = 0
     sites: int = 0
@@ -67,7 +69,8 @@ class ParticleEngine(LineEngine):
     def _rounded(self, n: float) -> int:
         p = self.problem.features.n_variables
         most = MEMORY_LIMIT / (8 * p)
-        n = max(min(n, most), FEWEST_PARTICLES if self.settings.particles == 0 else 8)
+        fewest = max(FEWEST_PARTICLES, FEWEST_STATES / p) if self.settings.particles == 0 else 8
+        n = max(min(n, most), fewest)
         return int(math.ceil(n / LANE_BLOCK) * LANE_BLOCK) if n > LANE_BLOCK else int(n)
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
@@ -240,7 +243,7 @@ class ParticleEngine(LineEngine):
             p = self.problem.features.n_variables
             degree = float(self._arrays["degree"].mean())
             wanted = min(12.0, max(2.0, 60.0 * self.settings.stirring * self._mixing_time() / p))
-            affordable = max(1.0, 24.0 / (1.5 + 0.15 * degree))
+            affordable = max(1.0, 36.0 / (1.5 + 0.15 * degree))
             self._arrays["sites"][0] = round(min(wanted, affordable))
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
