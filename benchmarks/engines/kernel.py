@@ -119,7 +119,8 @@ def shares() -> dict[str, Any]:
         return cpu_time(lambda: repeat(part, pair, given, chain, swarm, cells, sums, factors, zeros)) / CALLS
 
     unit = {
-        "Gibbs sites (stirring)": cpu_time(lambda: stir(CALLS, 0, n, given, chain, swarm, np.zeros(11))) / CALLS,
+        "Gibbs sites (stirring)": cpu_time(lambda: stir(CALLS, 0, n, given, chain, swarm, np.zeros(11)))
+        / CALLS,
         "cells of a line (proposals)": timed(0),
         "growth along a line (decisions)": timed(1),
         "following a pair's move": timed(2),

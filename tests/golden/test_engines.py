@@ -30,6 +30,7 @@ CHANGES = (
     "first version",
     "particle: the start no longer depends on the number of BLAS threads",
     "exact, particle: no fast mathematics, so that freshly compiled and cached code agree",
+    "particle: noise weighed by acceptance, measured stirring, resampling in place, weights kept near one",
 )
 
 

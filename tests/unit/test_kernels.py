@@ -325,7 +325,9 @@ def test_resampling_is_systematic_and_unbiased():
 def test_weight_ess():
     w = np.random.default_rng(1).gamma(2.0, 1.0, 100).astype(np.float32)
     part = w[20:90].astype(float)
-    assert relative_ess(w, 20, 90) == pytest.approx(part.sum() ** 2 / (part**2).sum() / 70, rel=1e-5)
+    share, mean = relative_ess(w, 20, 90)
+    assert share == pytest.approx(part.sum() ** 2 / (part**2).sum() / 70, rel=1e-5)
+    assert mean == pytest.approx(part.mean(), rel=1e-5)
 
 
 @njit

@@ -22,6 +22,8 @@ FEWEST_STATES = 12_288
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
 START_REACH = (3.0, 4.5)
+# Active pairs per variable.
+MOST_AT_START = 3
 MOST_PER_ROW = 10.0
 BUDGET_AT = 0.6
 
@@ -89,7 +91,11 @@ class ParticleEngine(LineEngine):
         self._screen()
 
     def _start_from_fit(self, n: int, rng: np.random.Generator) -> None:
-        """Default start: a rough sparse fit, of another sparsity in every chain."""
+        """Default start: a rough sparse fit, of another sparsity in every chain.
+
+        Where the fit is not sparse it has run away (strongly dependent variables), and the empty graph
+        is the better place to begin.
+        """
         from edgewise.engines.start import sparse_fit
         from edgewise.kernels.chain import activate
 
@@ -102,6 +108,8 @@ class ParticleEngine(LineEngine):
         coupling, bias, states = sparse_fit(
             rows, means, covariance, allowed, rng.uniform(*START_REACH), n, rng
         )
+        if np.count_nonzero(coupling) > 2 * MOST_AT_START * len(means):
+            return
         for i, j in zip(*np.nonzero(np.triu(coupling, 1))):
             activate(int(index[i, j]), float(coupling[i, j]), given, chain)
         chain.bias[:] = bias

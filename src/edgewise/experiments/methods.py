@@ -254,7 +254,8 @@ def bayes_task(
     generated: int = 0,
 ) -> Task:
     """The task of one posterior."""
-    chains, thin = 2, 1
+    chains, thin = (profile.fixed_chains if kind != "block" and p0 is not None else 2), 1
+    mixture = profile.mnist_mixture if kind == "mnist" else profile.mixture
     draws, warm_up = profile.draws[kind], profile.warm_up[kind]
     if kind != "block" and p0 is not None and p0 >= DENSE:
         draws, warm_up = int(draws * profile.dense_share), int(warm_up * profile.dense_share)
@@ -277,7 +278,7 @@ def bayes_task(
         "thin": thin,
         "warm_up": warm_up,
         "chains": chains,
-        "mixture": profile.mixture,
+        "mixture": mixture,
         "place": place(profile, kind, data),
     }
     if prior:
@@ -286,9 +287,7 @@ def bayes_task(
         arguments["generated"] = generated
     iterations = chains * (warm_up + draws * thin)
     each = seconds_per_iteration(kind, rows, engine, p0, profile.side)
-    return Task(
-        key, "methods:bayes", arguments, iterations * each + scoring_seconds(profile, kind, profile.mixture)
-    )
+    return Task(key, "methods:bayes", arguments, iterations * each + scoring_seconds(profile, kind, mixture))
 
 
 def lasso_task(
@@ -336,8 +335,8 @@ def seconds_per_iteration(kind: str, rows: int, engine: str, p0: float | None, s
     if kind == "block":
         return 0.5e-3 * (1 + rows / 500)
     if kind == "lattice":
-        return 4e-3 * (side / 10) ** 2 * (1 + rows / 500) * (1 + 30 * dense + 30 * dense**2)
-    return 15e-3 * (1 + rows / 250) * (1 + 9 * dense)
+        return 3e-3 * (side / 10) ** 2 * (1 + rows / 125) * (1 + 25 * dense + 25 * dense**2)
+    return 15e-3 * (1 + rows / 125) * (1 + 9 * dense)
 
 
 def scoring_seconds(profile: Profile, kind: str, models: int) -> float:

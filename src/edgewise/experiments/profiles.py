@@ -29,6 +29,8 @@ class Profile:
         Kept draws per chain and warm-up iterations of the particle engine by kind of data.
     dense_share : float
         Share of these draws that a dense model of lattice or images (p0 of 0.4 and more) gets.
+    fixed_chains : int
+        Chains of the lattice and image fits with a fixed p0; all other particle fits have two.
     exact_draws : int
         Kept draws per chain of the exact engine.
     langevin_iterations, langevin_lattice : int
@@ -45,7 +47,7 @@ class Profile:
         "mnist", or "digits" for scikit-learn's small digits.
     path : int
         Penalties along a lasso path.
-    mixture : int
+    mixture, mnist_mixture : int
         Posterior draws in the mixture "Bayes".
     samples : int
         Generated images that are compared with real ones (36 of them are shown).
@@ -79,10 +81,12 @@ class Profile:
     images: str = "mnist"
     path: int = 40
     mixture: int = 100
+    mnist_mixture: int = 30
     samples: int = 500
     leapfrog_points: int = 400
     rows: int = 100
     dense_share: float = 0.4
+    fixed_chains: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the files."""
@@ -116,6 +120,7 @@ SMOKE = Profile(
     images="digits",
     path=8,
     mixture=10,
+    mnist_mixture=10,
     samples=36,
     leapfrog_points=40,
 )
@@ -148,18 +153,18 @@ QUICK = Profile(
 FULL = Profile(
     name="full",
     p0_block=GRID,
-    p0_lattice=GRID,
+    p0_lattice=(1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7),
     p0_mnist=(1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8),
     block_replicates=10,
     lattice_replicates=10,
-    mnist_replicates=(10, 3),
+    mnist_replicates=(10, 2),
     sizes=(50, 100, 200, 500, 1000),
     size_replicates=5,
     mnist_rows=(100, 1000),
     test_rows=1000,
     mnist_test_rows=10_000,
-    draws={"block": 1000, "lattice": 500, "mnist": 150},
-    warm_up={"block": 400, "lattice": 400, "mnist": 250},
+    draws={"block": 1000, "lattice": 300, "mnist": 120},
+    warm_up={"block": 400, "lattice": 200, "mnist": 150},
     exact_draws=20_000,
     langevin_iterations=10_000_000,
     langevin_lattice=10_000_000,

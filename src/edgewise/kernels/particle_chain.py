@@ -55,6 +55,7 @@ from edgewise.kernels.particles import (
     plain_growth,
     relative_ess,
     resample,
+    scale,
     single_follow,
     single_growth,
     single_mean,
@@ -69,6 +70,7 @@ Swarm = namedtuple("Swarm", "X F w lanes cursor split sites change_i change_j pr
 Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
 
 RESAMPLE_BELOW = 0.5
+LIGHT, HEAVY = 1e-3, 1e3
 HOPELESS_MARGIN = 2.5
 FRESH_FIELDS_EVERY = 32
 
@@ -363,7 +365,7 @@ def resample_if_needed(given, chain, swarm, counters):
     for group in range(2):
         begin = 0 if group == 0 else swarm.split
         end = swarm.split if group == 0 else n
-        share = relative_ess(swarm.w, begin, end)
+        share, mean = relative_ess(swarm.w, begin, end)
         counters[ESS_SUM] += share
         counters[ESS_COUNT] += 1.0
         if not share >= RESAMPLE_BELOW:
@@ -371,6 +373,9 @@ def resample_if_needed(given, chain, swarm, counters):
             counters[RESAMPLINGS] += 1.0
             # Copies are no use until they differ.
             stir(swarm.X.shape[0], begin, end, given, chain, swarm, counters)
+        elif mean < LIGHT or mean > HEAVY:
+            # Only ratios of weights matter; the common factor must not leave the range of a float32.
+            scale(swarm.w[begin:end], np.float32(1.0 / mean))
 
 
 @inner

@@ -296,7 +296,7 @@ def add_to_fields(a, change, X, F, members, product):
 
 @kernel(error_model="numpy")
 def relative_ess(w, begin, end):
-    """Effective share of the particles of one group, (sum w)^2 / (n sum w^2)."""
+    """Effective share of the particles of one group, (sum w)^2 / (n sum w^2), and their mean weight."""
     first = 0.0
     second = 0.0
     terms = lanes_of_terms(1, CHUNK)[0]
@@ -306,7 +306,7 @@ def relative_ess(w, begin, end):
             terms[s] = v[s] * v[s]
         first += lane_sum(v)
         second += lane_sum(terms[: v.shape[0]])
-    return first * first / (second * (end - begin))
+    return first * first / (second * (end - begin)), first / (end - begin)
 
 
 @kernel
@@ -467,6 +467,13 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         sums[2] += lane_sum(t2[: high - low])
         sums[3] += lane_sum(t3[: high - low])
         sums[4] += lane_sum(t4[: high - low])
+
+
+@kernel
+def scale(target, factor):
+    """target *= factor."""
+    for s in range(target.shape[0]):
+        target[s] *= factor
 
 
 @kernel
