@@ -9,7 +9,7 @@ from benchmarks.chains_of_draws import kept_result, table_of
 from benchmarks.engines.accuracy import measure
 from benchmarks.references import DIRECTORY
 
-BUDGETS = (64, 128, 256, 512, 1024, 2048)
+BUDGETS = (32, 64, 128, 256, 512, 1024)
 PROBLEMS = ("block_n100_s1", "block_n1000_s1")
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "bias.png"
 
@@ -22,7 +22,7 @@ def main(arguments: argparse.Namespace) -> None:
         for n in BUDGETS:
             case = f"{name}_n{n}"
             compute = (
-                (lambda name=name, n=n: measure(name, {"particles": n}, 25.0))
+                (lambda name=name, n=n: measure(name, {"particles": n}, 12.0))
                 if (not arguments.stored and arguments.only in case)
                 else (lambda: None)
             )

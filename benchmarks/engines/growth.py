@@ -15,7 +15,7 @@ from edgewise.engines.choose import load_engine
 
 SIZES = (50, 100, 200, 400, 800, 1600)
 ROWS = 300
-CPU_SECONDS = 20.0
+CPU_SECONDS = 12.0
 
 
 def measure(p: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from edgewise.evaluate import edge_scores, path_curve
 from edgewise.model import MRF
 
 SEEDS = (1, 2, 3, 4, 5)
-CASES = ((100, 60.0), (1000, 120.0))
+CASES = ((100, 24.0), (1000, 60.0))
 CHAINS = 2
 KEPT = ("selected", "precision", "recall", "f1", "ising_rmse")
 

@@ -14,7 +14,7 @@ from edgewise.draws import Draws
 from edgewise.engines.choose import load_engine
 
 STARTS = ("empty", "random", "default")
-CPU_SECONDS = 90.0
+CPU_SECONDS = 50.0
 
 
 def measure(name: str) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def multiply(target, values):
 
 @kernel
 def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product, begin, end):
-    """Fields of particles `begin` to `end` after variable `i` changed by `change[s]`; `product` is scratch."""
+    """Fields of particles `begin` to `end` after variable `i` changed by `change`; `product` is scratch."""
     order = members.shape[1]
     part = change[begin:end]
     for position in range(start[i], start[i] + degree[i]):
