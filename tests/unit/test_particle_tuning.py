@@ -1,0 +1,86 @@
+"""What the particle engine measures in warm-up, where it starts, and that hard data do not upset it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edgewise import datasets, exact
+from edgewise.data import read_data
+from edgewise.engines.particle import FEWEST_PARTICLES, ParticleEngine
+from edgewise.engines.protocol import Problem
+from edgewise.features import Features, sufficient_statistics
+from edgewise.model import MRF
+from edgewise.priors import Prior
+
+
+def engine_of(rows: np.ndarray, start: str = "default", **settings: float) -> ParticleEngine:
+    data = read_data(rows, constant="keep")
+    features = Features.pairs(data.n_variables)
+    problem = Problem(features, sufficient_statistics(data, features), Prior().resolve(features))
+    return ParticleEngine(problem, settings, np.random.SeedSequence(3), start)
+
+
+def one_factor(p: int, rows: int, loyalty: float) -> np.ndarray:
+    """Columns that all copy one coin, but for some mistakes."""
+    rng = np.random.default_rng(1)
+    coin = rng.random((rows, 1)) < 0.5
+    return np.where(rng.random((rows, p)) < loyalty, coin, ~coin).astype(np.uint8)
+
+
+def ring(p: int, coupling: float) -> MRF:
+    matrix = np.zeros((p, p))
+    for i in range(p):
+        matrix[i, (i + 1) % p] = matrix[(i + 1) % p, i] = coupling
+    return MRF.from_coupling(np.full(p, -coupling), matrix)
+
+
+def test_a_fit_that_runs_away_is_no_start():
+    rows = one_factor(40, 1000, 0.97)
+    engine = engine_of(rows, warm_up=60)
+    assert engine.active() <= 3 * 40
+    engine.advance(60)
+    draws = engine.advance(10)
+    assert np.isfinite(draws.values).all()
+    assert np.abs(draws.values).max() < 12
+    # The empty start must come to the same place.
+    other = engine_of(rows, start="empty", warm_up=60)
+    other.advance(60)
+    assert other.advance(10).n_edges.mean() == pytest.approx(draws.n_edges.mean(), rel=0.35)
+
+
+def test_weights_stay_in_range():
+    engine = engine_of(one_factor(12, 3000, 0.9), start="empty", warm_up=60, particles=512)
+    for _ in range(12):
+        engine.advance(5)
+        weights = engine._swarm.w.astype(float)
+        assert 1e-4 < weights.mean() < 1e4
+        assert (weights > 0).all()
+
+
+def test_mixing_time_tells_slow_models_from_fast_ones():
+    times = []
+    for coupling in (0.0, 3.5):
+        rows = exact.sample(ring(10, coupling), 400, np.random.default_rng(2))
+        engine = engine_of(rows, warm_up=60)
+        engine.advance(60)
+        times.append(engine._mixing_time())
+    assert 1.0 <= times[0] < 1.4
+    assert times[1] > 2.0
+
+
+def test_particles_follow_the_tolerated_noise():
+    rows = exact.sample(datasets.block_model(1), 1000, np.random.default_rng(5))
+    found = {}
+    for noise in (0.1, 0.3):
+        engine = engine_of(rows, warm_up=200, noise=noise)
+        engine.advance(200)
+        engine.advance(100)
+        found[noise] = engine.counters()
+        assert found[noise]["noise"] < 2 * noise
+    assert found[0.1]["particles"] > 1.8 * found[0.3]["particles"] > 1.8 * FEWEST_PARTICLES
+
+
+def test_few_variables_get_more_particles():
+    rows = exact.sample(ring(6, 0.5), 50, np.random.default_rng(2))
+    assert engine_of(rows)._arrays["X"].shape[1] == 2048
