@@ -87,7 +87,7 @@ class Conductor:
             if not told and time.monotonic() - before > COMPILE_NOTICE_SECONDS:
                 told = True
                 self.display.message(
-                    f"Compiling the {self.plan.engine} engine for this machine, once (about half a minute) ..."
+                    f"Compiling the {self.plan.engine} engine for this machine, once (half a minute) ..."
                 )
             if self.interrupt.pressed:
                 raise KeyboardInterrupt("Interrupted while the engine was being compiled; nothing is drawn.")

@@ -404,3 +404,18 @@ def test_memory_of_a_large_array() -> None:
     from benchmarks.data import extra_memory
 
     assert extra_memory(1_000_000, 200) < 500e6
+
+
+def test_a_gzipped_table_is_closed_again(tmp_path):
+    import gzip
+    import warnings
+
+    path = tmp_path / "table.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write("a,b\n0,1\n1,0\n1,1\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        assert read_data(path).n_rows == 3
+        import gc
+
+        gc.collect()

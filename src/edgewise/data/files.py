@@ -49,6 +49,16 @@ FOREIGN = (
 )
 
 
+class _Unpacked(gzip.GzipFile):
+    """Closes the file that it unpacks, too."""
+
+    def close(self) -> None:
+        handle = self.fileobj
+        super().close()
+        if handle is not None:
+            handle.close()
+
+
 class Content:
     """The bytes of a file, or of a stream that was read to its end; gzip is unpacked on the way."""
 
@@ -79,7 +89,7 @@ class Content:
     def open(self) -> BinaryIO:
         """The bytes, unpacked."""
         handle = self.raw()
-        return gzip.GzipFile(fileobj=handle) if self.zipped else handle  # type: ignore[return-value]
+        return _Unpacked(fileobj=handle) if self.zipped else handle  # type: ignore[return-value]
 
     @contextlib.contextmanager
     def reading(self, what: str) -> Iterator[None]:
