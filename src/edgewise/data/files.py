@@ -53,7 +53,7 @@ class _Unpacked(gzip.GzipFile):
     """Closes the file that it unpacks, too."""
 
     def close(self) -> None:
-        handle = self.fileobj
+        handle: Any = self.fileobj
         super().close()
         if handle is not None:
             handle.close()
