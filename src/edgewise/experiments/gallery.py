@@ -141,7 +141,8 @@ def _head(state: dict[str, Any], judgements: list[Judgement]) -> list[str]:
         "both with a learned p0 unless marked *p0*. They are drawn by the particle engine; *Exact* is the "
         "exact engine and *Algorithm 1* the paper's own sampler. Scores are nats per test case.",
         "",
-        f"Verdicts on the {len(judgements)} claims: {words}.",
+        f"Verdicts on the {len(judgements)} claims: {words}. Each has its rule beside it; some thresholds were "
+        "set after first small runs had been seen.",
         "",
     ]
 
@@ -224,7 +225,9 @@ def _foot(state: dict[str, Any]) -> list[str]:
         f"{' and '.join(map(str, settings['mnist_rows']))} rows).",
         f"* Particle engine: two chains of {settings['draws']['block']:,} (block), "
         f"{settings['draws']['lattice']:,} (lattice) and {settings['draws']['mnist']:,} (images) kept draws; "
-        f"{settings['dense_share']:.0%} of that for p0 of 0.4 and more outside the block model.",
+        f"outside the block model {settings['dense_share']:.0%} of that for p0 of 0.4 and more, and "
+        f"{settings['fixed_chains']} chain for each fixed p0. The mixtures have {settings['mixture']} draws "
+        f"({settings['mnist_mixture']} for images).",
         f"* Exact engine: two chains of {settings['exact_draws']:,} draws. Algorithm 1: "
         f"{settings['langevin_iterations']:,} iterations on the block model and "
         f"{settings['langevin_lattice']:,} on the lattice, a tenth of them warm-up (the paper: 10 million).",
