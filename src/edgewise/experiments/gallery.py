@@ -141,8 +141,8 @@ def _head(state: dict[str, Any], judgements: list[Judgement]) -> list[str]:
         "both with a learned p0 unless marked *p0*. They are drawn by the particle engine; *Exact* is the "
         "exact engine and *Algorithm 1* the paper's own sampler. Scores are nats per test case.",
         "",
-        f"Verdicts on the {len(judgements)} claims: {words}. Each has its rule beside it; some thresholds were "
-        "set after first small runs had been seen.",
+        f"Verdicts on the {len(judgements)} claims: {words}. Each has its rule beside it; some "
+        "thresholds were set after first small runs had been seen.",
         "",
     ]
 
