@@ -88,6 +88,25 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
 
 
 @kernel(error_model="numpy")
+def keep_growth(weight, before, after, terms, s):
+    """Terms w^2, w h, w h^2 and w / h of particle `s`, whose growth is h = after / before."""
+    h = after / before
+    wh = weight * h
+    terms[0, s] = weight * weight
+    terms[1, s] = wh
+    terms[2, s] = wh * h
+    terms[3, s] = weight * (before / after)
+
+
+@kernel
+def add_growth(v, terms, sums):
+    """Add the weights and the terms of one chunk to the sums."""
+    sums[0] += lane_sum(v)
+    for k in range(4):
+        sums[k + 1] += lane_sum(terms[k, : v.shape[0]])
+
+
+@kernel(error_model="numpy")
 def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     """Sums over one group of w, w^2, w h, w h^2 and w / h, with h the particle's growth under `factors`."""
     coupling = np.float32(theta)
@@ -99,7 +118,6 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     g3 = np.float32(factors[3]) * factor
     fill(sums, 0.0)
     terms = lanes_of_terms(4, CHUNK)
-    t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
         yi, yj, gi, gj, v = xi[low:high], xj[low:high], fi[low:high], fj[low:high], w[low:high]
@@ -109,17 +127,8 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
             eab = ea * eb
             before = one + ea + eb + eab * factor
             after = g0 + g1 * ea + g2 * eb + g3 * eab
-            h = after / before
-            wh = v[s] * h
-            t1[s] = v[s] * v[s]
-            t2[s] = wh
-            t3[s] = wh * h
-            t4[s] = v[s] * (before / after)
-        sums[0] += lane_sum(v)
-        sums[1] += lane_sum(t1[: high - low])
-        sums[2] += lane_sum(t2[: high - low])
-        sums[3] += lane_sum(t3[: high - low])
-        sums[4] += lane_sum(t4[: high - low])
+            keep_growth(v[s], before, after, terms, s)
+        add_growth(v, terms, sums)
 
 
 @kernel(error_model="numpy")
@@ -193,7 +202,6 @@ def single_growth(f, w, outside, inside, begin, end, sums):
     g1 = np.float32(inside)
     fill(sums, 0.0)
     terms = lanes_of_terms(4, CHUNK)
-    t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
         g, v = f[low:high], w[low:high]
@@ -201,17 +209,8 @@ def single_growth(f, w, outside, inside, begin, end, sums):
             e = fast_exp(limited(g[s]))
             before = one + e
             after = g0 + g1 * e
-            h = after / before
-            wh = v[s] * h
-            t1[s] = v[s] * v[s]
-            t2[s] = wh
-            t3[s] = wh * h
-            t4[s] = v[s] * (before / after)
-        sums[0] += lane_sum(v)
-        sums[1] += lane_sum(t1[: high - low])
-        sums[2] += lane_sum(t2[: high - low])
-        sums[3] += lane_sum(t3[: high - low])
-        sums[4] += lane_sum(t4[: high - low])
+            keep_growth(v[s], before, after, terms, s)
+        add_growth(v, terms, sums)
 
 
 @kernel(error_model="numpy")
@@ -442,7 +441,6 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
     )
     fill(sums, 0.0)
     terms = lanes_of_terms(4, CHUNK)
-    t1, t2, t3, t4 = terms[0], terms[1], terms[2], terms[3]
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
         xi, xj, xk = X[i, low:high], X[j, low:high], X[k, low:high]
@@ -456,17 +454,8 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
             k7 = k6 * ei * pij
             before = one + ei + ej + ek + k3 + k5 + k6 + k7
             after = g0 + g1 * ei + g2 * ej + g4 * ek + g3 * k3 + g5 * k5 + g6 * k6 + g7 * k7
-            h = after / before
-            wh = v[s] * h
-            t1[s] = v[s] * v[s]
-            t2[s] = wh
-            t3[s] = wh * h
-            t4[s] = v[s] * (before / after)
-        sums[0] += lane_sum(v)
-        sums[1] += lane_sum(t1[: high - low])
-        sums[2] += lane_sum(t2[: high - low])
-        sums[3] += lane_sum(t3[: high - low])
-        sums[4] += lane_sum(t4[: high - low])
+            keep_growth(v[s], before, after, terms, s)
+        add_growth(v, terms, sums)
 
 
 @kernel
