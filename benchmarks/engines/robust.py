@@ -13,7 +13,7 @@ from benchmarks.problems import LARGE, has_real_data, load
 from edgewise.draws import Draws
 from edgewise.engines.choose import load_engine
 
-STARTS = ("empty", "random", "default")
+STARTS = ("empty", "random")
 CPU_SECONDS = 50.0
 
 

@@ -239,7 +239,7 @@ class ParticleEngine(LineEngine):
         graph = (chain.theta, self._given.members, chain.start, chain.degree, chain.adjacent)
         gibbs_sweep(moved, fields, lanes, *graph, swarm.change_i, swarm.product)
         share = swarm.w / swarm.w.sum()
-        before, after = swarm.X @ share, moved @ share
+        before, after = np.clip(swarm.X @ share, 0, 1), np.clip(moved @ share, 0, 1)
         together = (swarm.X * moved) @ share - before * after
         spread = np.sqrt(before * (1 - before) * after * (1 - after)).sum()
         correlation = min(0.9, max(0.0, float(together.sum() / max(spread, 1e-9))))
