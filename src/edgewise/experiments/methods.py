@@ -333,7 +333,7 @@ def seconds_per_iteration(kind: str, rows: int, engine: str, p0: float | None, s
     if engine == "langevin":
         return 9e-6 if kind == "block" else 50e-6
     if kind == "block":
-        return 0.5e-3 * (1 + rows / 500)
+        return 1e-3 * (1 + rows / 500)
     if kind == "lattice":
         return 3e-3 * (side / 10) ** 2 * (1 + rows / 125) * (1 + 25 * dense + 25 * dense**2)
     return 15e-3 * (1 + rows / 125) * (1 + 9 * dense)
