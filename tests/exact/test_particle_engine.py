@@ -96,6 +96,7 @@ def test_forgotten_penalty_is_noticed(monkeypatch):
     assert max(kept.values()) < 2 * LIMIT, kept
     for name in ("run_particles", "visit_clique", "visit_bias", "visit_swap"):
         monkeypatch.setattr(particle_chain, name, getattr(particle_chain, name).py_func)
+    monkeypatch.setattr(particle_chain, "small", np.empty)
     monkeypatch.setattr(particle_chain, "penalised", lambda log_ratio, noise, stream: log_ratio)
     bare = z_scores(run(problem, "particle", 2_000, **settings), truth, 0.03)
     assert max(bare.values()) > LIMIT, bare

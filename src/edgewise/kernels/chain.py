@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 
-from edgewise.kernels.compiling import inner, kernel
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.gibbs import connect, disconnect
 from edgewise.kernels.hyper import draw_inclusion_rate, draw_slab_scale
 from edgewise.kernels.lines import log_slab_constant, pair_sum, pair_values
@@ -40,7 +40,7 @@ def activate(a, value, given, chain):
     connect(a, given.members, chain.start, chain.degree, chain.adjacent)
 
 
-@inner
+@kernel
 def deactivate(a, given, chain):
     """Take clique `a` out of the model."""
     chain.theta[a] = 0.0
@@ -54,7 +54,7 @@ def deactivate(a, given, chain):
     disconnect(a, given.members, chain.start, chain.degree, chain.adjacent)
 
 
-@inner
+@kernel
 def set_clique(a, was_active, is_active, value, given, chain):
     """Bring clique `a` to its new state."""
     if is_active:
@@ -66,13 +66,13 @@ def set_clique(a, was_active, is_active, value, given, chain):
         deactivate(a, given, chain)
 
 
-@inner
+@kernel
 def is_pair(a, given):
     """Whether clique `a` has two variables."""
     return given.members.shape[1] == 2 or given.members[a, 2] < 0
 
 
-@inner
+@kernel
 def pair_line(a, value, given, chain, values):
     """The line of pair `a` from its base point (the pair absent): fills `values`, returns S, precision, tilt.
 
@@ -92,7 +92,7 @@ def pair_line(a, value, given, chain, values):
     return S, precision, tilt
 
 
-@inner
+@kernel
 def clique_line(a, given, chain, values):
     """The line of a clique of three or more: its own feature alone, about the data mean."""
     mean = given.sums[a] / given.N if given.N > 0 else 0.5
@@ -103,7 +103,7 @@ def clique_line(a, given, chain, values):
     return given.sums[a] - mean * given.N, chain.hyper[1] ** -2, 0.0
 
 
-@inner
+@kernel
 def bias_line(i, given, chain, values):
     """The line of bias `i` from its present value; returns S, precision, tilt."""
     mean = given.means[i]
@@ -113,7 +113,7 @@ def bias_line(i, given, chain, values):
     return given.singles[i] - mean * given.N, precision, -chain.bias[i] * precision
 
 
-@inner
+@kernel
 def shift_biases(a, t, given, chain):
     """Biases of a pair follow its coupling's change by `t`."""
     i = given.members[a, 0]
@@ -122,7 +122,7 @@ def shift_biases(a, t, given, chain):
     chain.bias[j] -= t * given.means[i]
 
 
-@inner
+@kernel
 def tally(a, was_active, accepted, probability, chain):
     """Count a decision on the indicator of clique `a` (see ``Engine.edge_sums``)."""
     chain.tallies[TRIES, a] += 1.0
@@ -133,7 +133,7 @@ def tally(a, was_active, accepted, probability, chain):
         chain.tallies[DEATHS if was_active else BIRTHS, a] += 1.0
 
 
-@inner
+@kernel
 def draw_hyper(given, chain):
     """Draw p0 and sigma0 given the graph and the active parameters (eq. 14)."""
     if not given.fixed_p0:
@@ -150,7 +150,7 @@ def draw_hyper(given, chain):
         )
 
 
-@inner
+@kernel
 def base_odds(a, is_active, given, chain):
     """Prior log odds of clique `a` times the slab's constant: what a birth gains beyond its line."""
     slab = log_slab_constant(chain.hyper[1])
@@ -163,7 +163,7 @@ def base_odds(a, is_active, given, chain):
     return math.log(given.beta_a + others) - math.log(given.beta_b + given.n_common - 1 - others) + slab
 
 
-@inner
+@kernel
 def room_left(chain, recorder):
     """Whether one more draw fits into the recorder."""
     filled = recorder.filled[0]
@@ -173,7 +173,7 @@ def room_left(chain, recorder):
     )
 
 
-@inner
+@kernel
 def record(chain, recorder):
     """Keep the present state as a draw; its active cliques in no particular order."""
     filled = recorder.filled[0]

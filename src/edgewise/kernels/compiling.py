@@ -24,14 +24,6 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
-def inner(function: Callable[..., Any]) -> Any:
-    """A kernel that other kernels call and Python never does: no way in from Python is compiled.
-
-    Taking bundles of arrays apart for Python is a fifth of the time that compiling takes.
-    """
-    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
 def _on_stack(element: types.Type, rows: Any, columns: Any) -> Any:
     """Signature and code of an uninitialised array in the frame of the calling function."""
     sizes = [size for size in (rows, columns) if size is not None]

@@ -23,7 +23,7 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
-from edgewise.kernels.compiling import inner, kernel, small
+from edgewise.kernels.compiling import kernel, small
 from edgewise.kernels.gibbs import fill
 from edgewise.kernels.lines import (
     acceptance,
@@ -59,7 +59,7 @@ def clique_mask(a, members):
     return mask
 
 
-@inner
+@kernel
 def visit_clique(a, may_flip, given, chain, table):
     """Redraw the parameter of clique `a` if it is active, then decide its indicator."""
     pair = is_pair(a, given)
@@ -118,7 +118,7 @@ def visit_clique(a, may_flip, given, chain, table):
     set_clique(a, active, new_active, new_value, given, chain)
 
 
-@inner
+@kernel
 def visit_bias(i, given, chain, table):
     """Redraw bias `i`."""
     cells = small(2)
@@ -140,7 +140,7 @@ def visit_bias(i, given, chain, table):
         chain.bias[i] += t
 
 
-@inner
+@kernel
 def visit_swap(given, chain, table, pair_index, counters):
     """Try to replace one active pair by a competing one."""
     leaving, arriving, i, j, k, log_choice = choose_swap(given, chain, pair_index)

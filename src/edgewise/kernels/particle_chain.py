@@ -31,7 +31,7 @@ from edgewise.kernels.chain import (
     shift_biases,
     tally,
 )
-from edgewise.kernels.compiling import inner, kernel, small
+from edgewise.kernels.compiling import kernel, small
 from edgewise.kernels.gibbs import compute_fields, copy_to, redraw_variable, spread_change
 from edgewise.kernels.lines import (
     acceptance,
@@ -91,7 +91,7 @@ def penalised(log_ratio, noise, stream):
     return log_ratio - 0.5 * variance
 
 
-@inner
+@kernel
 def count_noise(flip, noise, probability, counters):
     """Add the noise of a decision, weighted with its probability of acceptance.
 
@@ -138,7 +138,7 @@ def follow_pair(a, change, values, given, chain, swarm):
     shift_biases(a, change, given, chain)
 
 
-@inner
+@kernel
 def follow_plain(a, change, values, state, given, chain, swarm):
     """As :func:`follow_pair` in a model with larger cliques: weights and fields follow, states stay."""
     factors = small(4)
@@ -153,7 +153,7 @@ def follow_plain(a, change, values, state, given, chain, swarm):
         add_constant(swarm.F[j], np.float32(-change * given.means[i]))
 
 
-@inner
+@kernel
 def visit_clique(a, flip, given, chain, swarm, counters):
     """Decide the indicator of clique `a` (`flip`) or redraw its parameter; returns whether it moved."""
     blocked = given.members.shape[1] == 2
@@ -224,7 +224,7 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     return accepted
 
 
-@inner
+@kernel
 def visit_bias(i, given, chain, swarm, counters):
     """Redraw bias `i`; returns whether it moved."""
     cells = small(2)
@@ -267,7 +267,7 @@ def visit_bias(i, given, chain, swarm, counters):
     return True
 
 
-@inner
+@kernel
 def visit_swap(given, chain, swarm, pair_index, counters):
     """Try to replace one active pair by a competing one; returns whether it happened."""
     leaving, arriving, i, j, k, log_choice = choose_swap(given, chain, pair_index)
@@ -358,7 +358,7 @@ def stir(sites, begin, end, given, chain, swarm, counters):
     counters[SITE_UPDATES] += sites * (end - begin)
 
 
-@inner
+@kernel
 def resample_if_needed(given, chain, swarm, counters):
     """Resample and stir the groups whose weights have become too uneven."""
     n = swarm.w.shape[0]
@@ -378,7 +378,7 @@ def resample_if_needed(given, chain, swarm, counters):
             scale(swarm.w[begin:end], np.float32(1.0 / mean))
 
 
-@inner
+@kernel
 def after_visit(moved, given, chain, swarm, counters):
     """Keep the weights healthy, and stir the particles so that the next decision sees other noise."""
     if moved:

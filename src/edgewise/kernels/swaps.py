@@ -11,12 +11,12 @@ import math
 import numpy as np
 
 from edgewise.kernels.chain import is_pair
-from edgewise.kernels.compiling import inner, kernel
+from edgewise.kernels.compiling import kernel
 from edgewise.kernels.gibbs import fill
 from edgewise.kernels.random import below, uniform
 
 
-@inner
+@kernel
 def choose_swap(given, chain, pair_index):
     """Pick an active pair (i, j) and a pair (i, k) to take its place.
 
@@ -71,7 +71,7 @@ def oriented(values, i, j):
         values[1], values[2] = values[2], values[1]
 
 
-@inner
+@kernel
 def log_prior_change(leaving, arriving, given, chain):
     """Log prior odds of the arriving pair less those of the leaving one, the others being as they are."""
     others = chain.counts[1] - (1 if given.status[leaving] == 0 else 0)
