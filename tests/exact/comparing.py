@@ -7,10 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 from truth import Truth
 
+from edgewise import datasets, exact
 from edgewise.convergence import effective_draws
+from edgewise.data import read_data
 from edgewise.draws import Draws
 from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
+from edgewise.features import Features, sufficient_statistics
+from edgewise.priors import Prior
+
+
+def problem_of(p: int, prior: Prior, order: int = 2, rows: int = 40, weights: bool = False) -> Problem:
+    """Rows of a small ring, as a problem with all cliques up to `order`."""
+    model = datasets.random_model(p, 2.0, kind="ring", seed=4, coupling_sd=0.4, field_sd=0.4)
+    values = exact.sample(model, rows, np.random.default_rng(4))
+    features = Features.up_to(p, order)
+    weight = np.random.default_rng(5).gamma(2.0, 0.5, rows) if weights else None
+    data = read_data(values, sample_weight=weight, constant="keep")
+    return Problem(features, sufficient_statistics(data, features), prior.resolve(features))
 
 
 def run(

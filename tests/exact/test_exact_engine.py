@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparing import run, z_scores
+from comparing import problem_of, run, z_scores
 from truth import enumerate_posterior
 
-from edgewise import datasets, exact
-from edgewise.data import read_data
 from edgewise.engines.exact import ExactEngine
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError, EdgewiseWarning
-from edgewise.features import Features, Statistics, sufficient_statistics
+from edgewise.features import Features, Statistics
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
 
 # The largest of thirty or so z-scores a case.
@@ -28,18 +26,6 @@ SEPARATE = Prior(
     forced=[(0, 2)],
     forbidden=[(1, 3)],
 )
-
-
-def simulated(p: int, rows: int, seed: int = 4) -> np.ndarray:
-    model = datasets.random_model(p, 2.0, kind="ring", seed=seed, coupling_sd=0.4, field_sd=0.4)
-    return exact.sample(model, rows, np.random.default_rng(seed))
-
-
-def problem_of(p: int, prior: Prior, order: int = 2, rows: int = 40, weights: bool = False) -> Problem:
-    features = Features.up_to(p, order)
-    weight = np.random.default_rng(5).gamma(2.0, 0.5, rows) if weights else None
-    data = read_data(simulated(p, rows), sample_weight=weight, constant="keep")
-    return Problem(features, sufficient_statistics(data, features), prior.resolve(features))
 
 
 CASES = {

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from comparing import run, z_scores
+from comparing import problem_of, run, z_scores
 from truth import enumerate_posterior
 
 from edgewise import datasets, exact
@@ -35,15 +35,6 @@ SEPARATE = Prior(
 )
 
 
-def problem_of(p: int, prior: Prior, order: int = 2, rows: int = 60, weights: bool = False) -> Problem:
-    model = datasets.random_model(p, 2.0, kind="ring", seed=4, coupling_sd=0.4, field_sd=0.4)
-    values = exact.sample(model, rows, np.random.default_rng(4))
-    features = Features.up_to(p, order)
-    weight = np.random.default_rng(5).gamma(2.0, 0.5, rows) if weights else None
-    data = read_data(values, sample_weight=weight, constant="keep")
-    return Problem(features, sufficient_statistics(data, features), prior.resolve(features))
-
-
 CASES = {
     "p3 free": (3, FREE, 2, False),
     "p3 triple": (3, FREE, 3, False),
@@ -55,7 +46,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_against_enumeration(name):
     p, prior, order, weights = CASES[name]
-    problem = problem_of(p, prior, order, weights=weights)
+    problem = problem_of(p, prior, order, rows=60, weights=weights)
     truth = enumerate_posterior(problem.features, problem.statistics, problem.prior)
     draws = run(problem, "particle", 12_000)
     found = z_scores(draws, truth, ALLOWANCE)
@@ -103,7 +94,7 @@ def test_forgotten_penalty_is_noticed(monkeypatch):
 
 
 def test_starts_meet():
-    problem = problem_of(4, FREE)
+    problem = problem_of(4, FREE, rows=60)
     shares = []
     for start in ("default", "empty", "random", "full"):
         engine = ParticleEngine(problem, None, np.random.SeedSequence(3), start)
@@ -115,7 +106,7 @@ def test_starts_meet():
 
 
 def test_counters_and_running_sums():
-    problem = problem_of(4, FREE)
+    problem = problem_of(4, FREE, rows=60)
     engine = ParticleEngine(problem, None, np.random.SeedSequence(3))
     engine.advance(engine.warm_up)
     draws = engine.advance(4000)

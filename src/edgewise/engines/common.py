@@ -15,6 +15,8 @@ from edgewise.priors import COMMON, FORBIDDEN, FORCED
 
 RECORDER_ENTRIES = 1 << 18
 RECORDER_DRAWS = 1024
+# Room for the counters of either kernel; `kernels/particle_chain.py` numbers them.
+COUNTERS = 11
 
 
 def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> Any:
@@ -68,7 +70,7 @@ class LineEngine:
             "counts": np.zeros(2, np.int64),
             "stream": _scalar_stream(stream_seed),
             "tallies": np.zeros((5, n_cliques)),
-            "counters": np.zeros(11),
+            "counters": np.zeros(COUNTERS),
         }
         from edgewise.kernels.gibbs import graph_arrays
 
