@@ -7,6 +7,7 @@ probability and 0.05 posterior sds in parameters.
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,6 +92,37 @@ def test_forgotten_penalty_is_noticed(monkeypatch):
     monkeypatch.setattr(particle_chain, "penalised", lambda log_ratio, noise, stream: log_ratio)
     bare = z_scores(run(problem, "particle", 2_000, **settings), truth, 0.03)
     assert max(bare.values()) > LIMIT, bare
+
+
+def cold_draws(problem: Problem, iterations: int) -> list:
+    """A chain all of whose candidates are cold, with nothing but births and deaths that mirror each other."""
+    engine = ParticleEngine(problem, {"warm_up": 100}, np.random.SeedSequence(4))
+    engine.advance(100)
+    engine._arrays["scan"][:] = 0.0
+    engine._arrays["cold_moves"][0] = 12
+    engine._derive()
+    engine._scan = engine._scan._replace(cold_flips=0, swaps=0)
+    draws = engine.advance(iterations)
+    counters = engine.counters()
+    assert 0 < counters["cold_accepts"] < counters["cold_tries"] < 12 * iterations
+    assert counters["birth_tries"] == counters["death_tries"] == 0
+    return [draws]
+
+
+@pytest.mark.parametrize("prior", [FREE, SEPARATE], ids=["free", "separate"])
+def test_cold_candidates_against_enumeration(prior, monkeypatch):
+    from edgewise.kernels import particle_chain
+
+    problem = problem_of(4, prior, rows=60)
+    truth = enumerate_posterior(problem.features, problem.statistics, problem.prior)
+    found = z_scores(cold_draws(problem, 15_000), truth, ALLOWANCE)
+    assert max(found.values()) < LIMIT, found
+    # Negative control: births that do not make up for the choice among the active ones.
+    for name in ("run_particles", "visit_cold"):
+        monkeypatch.setattr(particle_chain, name, getattr(particle_chain, name).py_func)
+    monkeypatch.setattr(particle_chain, "math", SimpleNamespace(log=lambda _: 0.0))
+    wrong = z_scores(cold_draws(problem, 4_000), truth, ALLOWANCE)
+    assert max(wrong.values()) > 2 * LIMIT, wrong
 
 
 def test_starts_meet():

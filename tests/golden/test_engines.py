@@ -31,6 +31,7 @@ CHANGES = (
     "particle: the start no longer depends on the number of BLAS threads",
     "exact, particle: no fast mathematics, so that freshly compiled and cached code agree",
     "particle: noise weighed by acceptance, measured stirring, resampling in place, weights kept near one",
+    "particle: births and deaths of cold candidates, stirring by the number of independent directions",
 )
 
 

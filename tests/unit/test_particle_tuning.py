@@ -69,6 +69,45 @@ def test_mixing_time_tells_slow_models_from_fast_ones():
     assert times[1] > 2.0
 
 
+def test_directions_count_what_is_independent():
+    rng = np.random.default_rng(3)
+    apart = engine_of(
+        (rng.random((400, 30)) < 0.4).astype(np.uint8), start="empty", warm_up=60, particles=2048
+    )
+    assert apart._directions() == pytest.approx(30, rel=0.05)
+    # Particles that all follow one coin, two of them constant.
+    together = engine_of(one_factor(12, 400, 0.9), start="empty", warm_up=60, particles=2048)
+    states = one_factor(12, 2048, 0.97).T.astype(np.float32)
+    states[:2] = 1.0
+    together._swarm.X[:] = states
+    assert 1.0 <= together._directions() < 2.0
+
+
+def test_strongly_dependent_data_are_stirred_more():
+    sites = []
+    for loyalty in (0.6, 0.9):
+        engine = engine_of(one_factor(14, 400, loyalty), warm_up=100)
+        engine.advance(100)
+        sites.append(engine.counters()["sites"])
+    assert sites[1] > 1.5 * sites[0] >= 3
+
+
+def test_candidates_never_met_are_cold():
+    model = datasets.random_model(60, kind="tree", seed=1)
+    engine = engine_of(exact.sample(model, 300, np.random.default_rng(1)), warm_up=200)
+    for _ in range(4):
+        engine.advance(50)
+        scan = engine._scan
+        assert len(scan.hot) < 900 < engine.problem.features.n_cliques
+        assert scan.cold_moves >= 2 * 60
+    draws = engine.advance(200)
+    # What is nearly always active is hot, and cold ones come and go.
+    active = np.bincount(draws.indices, minlength=len(scan.is_hot)) / len(draws)
+    assert scan.is_hot[active > 0.5].all()
+    assert active[~scan.is_hot].max() < 0.3
+    assert engine.counters()["cold_accepts"] > 200
+
+
 def test_particles_follow_the_tolerated_noise():
     rows = exact.sample(datasets.block_model(1), 1000, np.random.default_rng(5))
     found = {}

@@ -16,7 +16,8 @@ from edgewise.priors import COMMON, FORBIDDEN, FORCED
 RECORDER_ENTRIES = 1 << 18
 RECORDER_DRAWS = 1024
 # Room for the counters of either kernel; `kernels/particle_chain.py` numbers them.
-COUNTERS = 11
+COUNTERS = 13
+TALLIES = 6
 
 
 def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> Any:
@@ -69,7 +70,7 @@ class LineEngine:
             "place": np.full(n_cliques, -1, np.int64),
             "counts": np.zeros(2, np.int64),
             "stream": _scalar_stream(stream_seed),
-            "tallies": np.zeros((5, n_cliques)),
+            "tallies": np.zeros((TALLIES, n_cliques)),
             "counters": np.zeros(COUNTERS),
         }
         from edgewise.kernels.gibbs import graph_arrays
@@ -199,7 +200,7 @@ class LineEngine:
         return int(self._arrays["counts"][0])
 
     def _flip_counters(self) -> dict[str, float]:
-        tries, _, births, deaths, death_tries = self._arrays["tallies"].sum(axis=1)
+        tries, _, births, deaths, death_tries = self._arrays["tallies"][:5].sum(axis=1)
         counters = self._arrays["counters"]
         return {
             "iterations": float(max(0, self._after_warm_up())),

@@ -26,6 +26,13 @@ START_REACH = (3.0, 4.5)
 MOST_AT_START = 3
 MOST_PER_ROW = 10.0
 BUDGET_AT = 0.6
+# With so few candidates all are hot.
+ALL_HOT = 600
+LOWEST_RATE = 0.15
+# Variables redrawn after a move, per sweep of mixing time and over the independent directions; and the
+# most that is spent on it, in units of one pass over the particles.
+STIRRING_RATE = 60.0
+DEAREST_STIRRING = 90.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,9 @@ class ParticleEngine(LineEngine):
             self._start_from_fit(n, rng)
         self._fit_swarm(n)
         self._arrays["scan"] = np.zeros(self.problem.features.n_cliques)
+        self._arrays["watched"] = np.zeros(1)
         self._screen()
+        self._choose_cold_moves()
 
     def _start_from_fit(self, n: int, rng: np.random.Generator) -> None:
         """Default start: a rough sparse fit, of another sparsity in every chain.
@@ -166,7 +175,8 @@ class ParticleEngine(LineEngine):
             hot=hot,
             probability=rate[hot],
             is_hot=rate > 0,
-            cold_tries=min(4 * p, len(rate) - len(hot)),
+            cold_flips=min(p, len(rate) - len(hot)),
+            cold_moves=int(arrays["cold_moves"][0]),
             swaps=swaps if self.problem.features.pairs_only else 0,
         )
 
@@ -176,7 +186,7 @@ class ParticleEngine(LineEngine):
         members = given.members
         rows = max(given.N, 1.0)
         rate = self._arrays["scan"]
-        if len(rate) <= 600:
+        if len(rate) <= ALL_HOT:
             rate[:] = 1.0
         else:
             i, j = members[:, 0], members[:, 1]
@@ -193,15 +203,12 @@ class ParticleEngine(LineEngine):
         from edgewise.kernels.particle_chain import fresh_fields
 
         arrays = self._arrays
+        arrays["watched"] += self.adapt_every
         if self.iteration >= 2 * self.adapt_every:
-            tries, inclusion = arrays["tallies"][:2]
-            share = (inclusion + 0.002) / (tries + 0.1)
-            rate = np.clip(8.0 * share * (1 - share), 0.0, 1.0)
-            rate[rate < 0.15] = 0.15 if len(rate) <= 600 else 0.0
-            rate[self.problem.prior.status >= 2] = 0.0
-            arrays["scan"][:] = rate
+            self._choose_scan()
         if self.iteration < BUDGET_AT * self.warm_up:
-            arrays["tallies"] *= 0.3
+            for name in ("tallies", "watched"):
+                arrays[name] *= 0.3
         elif self.iteration < self.warm_up:
             self._choose_budget()
         self._choose_sites()
@@ -211,6 +218,23 @@ class ParticleEngine(LineEngine):
             arrays["counters"][:] = 0.0
         self._derive()
         fresh_fields(self._given, self._chain, self._swarm)
+
+    def _choose_scan(self) -> None:
+        """Hot are the candidates that have been active for a share of the warm-up worth a visit."""
+        tries, inclusion, *_, occupied = self._arrays["tallies"]
+        share = (inclusion + occupied) / (tries + self._arrays["watched"])
+        rate = np.clip(8.0 * share * (1 - share), LOWEST_RATE, 1.0)
+        if len(rate) > ALL_HOT:
+            rate[8.0 * share < LOWEST_RATE] = 0.0
+        rate[self.problem.prior.status >= 2] = 0.0
+        self._arrays["scan"][:] = rate
+        self._choose_cold_moves()
+
+    def _choose_cold_moves(self) -> None:
+        """As many births of cold candidates, and deaths, as there are active ones."""
+        p = self.problem.features.n_variables
+        some_cold = bool(((self._arrays["scan"] == 0) & (self.problem.prior.status < 2)).any())
+        self._arrays["cold_moves"] = np.array([2 * max(p, self.active()) if some_cold else 0])
 
     def _choose_budget(self) -> None:
         """Particles from the measured noise of the decisions."""
@@ -230,6 +254,20 @@ class ParticleEngine(LineEngine):
         sums, counts = (self._arrays["counters"][k : k + 2] for k in (NOISE_SUM, NOISE_COUNT))
         return float(np.max(np.divide(sums, counts, out=np.zeros(2), where=counts > 0)))
 
+    def _directions(self) -> float:
+        """How many independent variables the model is worth: p if all are independent, 1 if they are one.
+
+        The participation ratio of their correlations, tr(R)^2 / tr(R^2), less what is noise in R.
+        """
+        X, w = self._swarm.X, self._swarm.w
+        share = w / w.sum()
+        centred = (X - (X @ share)[:, None]) * np.sqrt(share)
+        spread = np.sqrt((centred**2).sum(axis=1))
+        centred = centred[spread > 0] / spread[spread > 0, None]
+        p = len(centred)
+        squares = float(((centred @ centred.T) ** 2).sum()) - p * (p - 1) * float(share @ share)
+        return p * p / max(squares, p) if p else 1.0
+
     def _mixing_time(self) -> float:
         """Sweeps of Gibbs sampling after which the variables have forgotten their states, on average."""
         from edgewise.kernels.gibbs import gibbs_sweep
@@ -246,13 +284,21 @@ class ParticleEngine(LineEngine):
         return (1 + correlation) / (1 - correlation)
 
     def _choose_sites(self) -> None:
-        """Variables redrawn after a move: more where decisions share variables, fewer where it is dear."""
+        """Variables redrawn after a move: more where decisions share their noise, fewer where it is dear."""
         if self.settings.sites == 0:
-            p = self.problem.features.n_variables
             degree = float(self._arrays["degree"].mean())
-            wanted = min(12.0, max(2.0, 60.0 * self.settings.stirring * self._mixing_time() / p))
-            affordable = max(1.0, 36.0 / (1.5 + 0.15 * degree))
-            self._arrays["sites"][0] = round(min(wanted, affordable))
+            wanted = STIRRING_RATE * self.settings.stirring * self._mixing_time() / self._directions()
+            affordable = DEAREST_STIRRING / (1.5 + 0.15 * degree)
+            self._arrays["sites"][0] = round(max(1.0, max(2.0, min(wanted, affordable)) - self._swept()))
+
+    def _swept(self) -> float:
+        """Variables redrawn per decision by the sweeps that follow resampling."""
+        from edgewise.kernels.particle_chain import DECISIONS, RESAMPLINGS
+
+        counters = self._arrays["counters"]
+        # Of two groups one is swept at a time.
+        swept = 0.5 * counters[RESAMPLINGS] * self.problem.features.n_variables
+        return float(swept / max(counters[DECISIONS], 1.0))
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
         from edgewise.kernels.particle_chain import run_particles
@@ -274,6 +320,8 @@ class ParticleEngine(LineEngine):
         """Running totals and rates since warm-up."""
         counters = self._arrays["counters"]
         return self._flip_counters() | {
+            "cold_tries": float(counters[11]),
+            "cold_accepts": float(counters[12]),
             "resamplings": float(counters[2]),
             "noise": self._noise(),
             "site_updates": float(counters[3]),

@@ -25,7 +25,8 @@ Given = namedtuple(
 Chain = namedtuple("Chain", "theta bias hyper start degree adjacent listed place counts stream tallies")
 Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale filled")
 
-TRIES, INCLUSION, BIRTHS, DEATHS, DEATH_TRIES = 0, 1, 2, 3, 4
+# Rows of `tallies`: the last counts the iterations in which a clique was active, during warm-up.
+TRIES, INCLUSION, BIRTHS, DEATHS, DEATH_TRIES, OCCUPIED = range(6)
 
 
 @kernel
@@ -131,6 +132,13 @@ def tally(a, was_active, accepted, probability, chain):
     chain.tallies[INCLUSION, a] += 1.0 - probability if was_active else probability
     if accepted:
         chain.tallies[DEATHS if was_active else BIRTHS, a] += 1.0
+
+
+@kernel
+def watch(chain):
+    """Count the cliques that are active now."""
+    for position in range(chain.counts[0]):
+        chain.tallies[OCCUPIED, chain.listed[position]] += 1.0
 
 
 @kernel

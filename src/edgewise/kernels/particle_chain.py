@@ -30,6 +30,7 @@ from edgewise.kernels.chain import (
     set_clique,
     shift_biases,
     tally,
+    watch,
 )
 from edgewise.kernels.compiling import kernel, small
 from edgewise.kernels.gibbs import compute_fields, copy_to, redraw_variable, spread_change
@@ -67,8 +68,10 @@ from edgewise.kernels.random import below, normal, uniform
 from edgewise.kernels.swaps import choose_swap, log_prior_change, oriented, swap_cells
 
 Swarm = namedtuple("Swarm", "X F w lanes cursor split sites change_i change_j product slots")
-Scan = namedtuple("Scan", "hot probability is_hot cold_tries swaps")
+Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps")
 
+# Given to kernels as np.int64(...): they are compiled once more for every constant they are called with.
+REDRAW, FLIP, COLD = 0, 1, 2
 RESAMPLE_BELOW = 0.5
 LIGHT, HEAVY = 1e-3, 1e3
 HOPELESS_MARGIN = 2.5
@@ -77,6 +80,7 @@ FRESH_FIELDS_EVERY = 32
 SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(6)
 # Sums over decisions of indicators, then over redrawn parameters; see `count_noise`.
 NOISE_SUM, NOISE_COUNT, DECISIONS = 6, 8, 10
+COLD_TRIES, COLD_ACCEPTS = 11, 12
 # However noisy a single decision, it should not choose the number of particles alone.
 NOISE_CAP = 4.0
 
@@ -154,8 +158,13 @@ def follow_plain(a, change, values, state, given, chain, swarm):
 
 
 @kernel
-def visit_clique(a, flip, given, chain, swarm, counters):
-    """Decide the indicator of clique `a` (`flip`) or redraw its parameter; returns whether it moved."""
+def visit_clique(a, kind, log_choice, given, chain, swarm, counters):
+    """Redraw the parameter of clique `a` or decide its indicator; returns whether it moved.
+
+    `log_choice` is the log of how much more often the clique is chosen for a death than for a birth. Only
+    a FLIP, tried in both states alike, is tallied.
+    """
+    flip = kind != REDRAW
     blocked = given.members.shape[1] == 2
     n = swarm.w.shape[0]
     active = chain.place[a] >= 0
@@ -181,14 +190,15 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     log_ratio = 0.0
     if flip:
         point = value if active else target
-        odds = base_odds(a, active, given, chain) - log_proposal(point, mode, sd)
+        odds = base_odds(a, active, given, chain) + log_choice - log_proposal(point, mode, sd)
         expected = odds + line_value(point, base, values, S, given.N, precision, tilt)
         log_pass = min(0.0, expected + HOPELESS_MARGIN)
         if active:
             log_ratio = log_pass - odds
         else:
             if not metropolis(chain.stream, log_pass):
-                tally(a, False, False, 0.0, chain)
+                if kind == FLIP:
+                    tally(a, False, False, 0.0, chain)
                 return False
             log_ratio = odds - log_pass
     else:
@@ -213,7 +223,7 @@ def visit_clique(a, flip, given, chain, swarm, counters):
     log_ratio = penalised(log_ratio, noise, chain.stream)
     accepted = metropolis(chain.stream, log_ratio)
     count_noise(flip, noise, acceptance(log_ratio), counters)
-    if flip:
+    if kind == FLIP:
         tally(a, active, accepted, acceptance(log_ratio), chain)
     if accepted:
         if blocked:
@@ -261,7 +271,7 @@ def visit_bias(i, given, chain, swarm, counters):
         chain.degree,
         chain.adjacent,
         swarm.product,
-        0,
+        np.int64(0),
         swarm.w.shape[0],
     )
     return True
@@ -383,7 +393,34 @@ def after_visit(moved, given, chain, swarm, counters):
     """Keep the weights healthy, and stir the particles so that the next decision sees other noise."""
     if moved:
         resample_if_needed(given, chain, swarm, counters)
-    stir(swarm.sites if moved else 1, 0, swarm.w.shape[0], given, chain, swarm, counters)
+    stir(swarm.sites if moved else 1, np.int64(0), swarm.w.shape[0], given, chain, swarm, counters)
+
+
+@kernel
+def visit_cold(scan, given, chain, swarm, counters):
+    """A birth of any cold clique or a death of an active one, equally often; returns whether it happened.
+
+    Few cold cliques are active at a time. Deaths choose among the active ones, so that none stays longer
+    than its probability asks for, and births make up for it in their ratio.
+    """
+    n_cliques = given.members.shape[0]
+    birth = uniform(chain.stream) < 0.5
+    if birth:
+        a = below(chain.stream, n_cliques)
+    elif chain.counts[0] > 0:
+        a = chain.listed[below(chain.stream, chain.counts[0])]
+    else:
+        return False
+    active = chain.place[a] >= 0
+    if active == birth or scan.is_hot[a] or given.status[a] > 1:
+        return False
+    others = chain.counts[0] - (1 if active else 0)
+    log_choice = math.log(n_cliques) - math.log(others + 1)
+    counters[COLD_TRIES] += 1.0
+    moved = visit_clique(a, np.int64(COLD), log_choice, given, chain, swarm, counters)
+    if moved:
+        counters[COLD_ACCEPTS] += 1.0
+    return moved
 
 
 @kernel
@@ -409,8 +446,8 @@ def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, 
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing.
     """
     n_cliques = given.members.shape[0]
-    # Not constants: a kernel is compiled once more for every constant truth value that it is called with.
-    flip, redraw = bool(1), bool(0)
+    flip = np.int64(FLIP)
+    redraw = np.int64(REDRAW)
     for step in range(iterations):
         if thin > 0 and not room_left(chain, recorder):
             return step
@@ -421,21 +458,27 @@ def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, 
             after_visit(moved, given, chain, swarm, counters)
         for position in range(scan.hot.shape[0]):
             if uniform(chain.stream) < scan.probability[position]:
-                moved = visit_clique(scan.hot[position], flip, given, chain, swarm, counters)
+                moved = visit_clique(scan.hot[position], flip, 0.0, given, chain, swarm, counters)
                 after_visit(moved, given, chain, swarm, counters)
-        for _ in range(scan.cold_tries):
+        for _ in range(scan.cold_flips):
             a = below(chain.stream, n_cliques)
             if not scan.is_hot[a] and given.status[a] < 2:
-                moved = visit_clique(a, flip, given, chain, swarm, counters)
+                moved = visit_clique(a, flip, 0.0, given, chain, swarm, counters)
                 if moved:
                     after_visit(moved, given, chain, swarm, counters)
+        for _ in range(scan.cold_moves):
+            moved = visit_cold(scan, given, chain, swarm, counters)
+            if moved:
+                after_visit(moved, given, chain, swarm, counters)
         for position in range(chain.counts[0]):
-            moved = visit_clique(chain.listed[position], redraw, given, chain, swarm, counters)
+            moved = visit_clique(chain.listed[position], redraw, 0.0, given, chain, swarm, counters)
             after_visit(moved, given, chain, swarm, counters)
         for i in range(chain.bias.shape[0]):
             moved = visit_bias(i, given, chain, swarm, counters)
             after_visit(moved, given, chain, swarm, counters)
         draw_hyper(given, chain)
-        if thin > 0 and (iteration + step + 1) % thin == 0:
+        if thin < 0:
+            watch(chain)
+        elif (iteration + step + 1) % thin == 0:
             record(chain, recorder)
     return iterations
