@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgewise.experiments.data import true_model
-from edgewise.experiments.drawing import STYLES, new_figure
+from edgewise.experiments.drawing import STYLES, legend, new_figure
 from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.runner import Task
 from edgewise.plots.style import INK
@@ -147,5 +147,5 @@ def draw(tables: Tables) -> Figure:
         inset.set_ylim(0, part["truth"].max() * 1.2)
         ax.set_xlabel("pairs of variables, sorted by the true |parameter|")
         ax.set_ylabel("|parameter| (0/1 coding)")
-        ax.legend(frameon=False, fontsize=8, loc="upper right")
+    legend(figure, [axes[0, 0]])
     return figure
