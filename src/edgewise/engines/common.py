@@ -15,7 +15,8 @@ from edgewise.priors import COMMON, FORBIDDEN, FORCED
 
 RECORDER_ENTRIES = 1 << 18
 RECORDER_DRAWS = 1024
-# Room for the counters of either kernel; `kernels/particle_chain.py` numbers them.
+# Room for the counters of either kernel and for the tallies of each candidate; `kernels/particle_chain.py`
+# and `kernels/chain.py` number them.
 COUNTERS = 13
 TALLIES = 6
 

@@ -203,7 +203,8 @@ class ParticleEngine(LineEngine):
         from edgewise.kernels.particle_chain import fresh_fields
 
         arrays = self._arrays
-        arrays["watched"] += self.adapt_every
+        # The last stretch of warm-up may be a shorter one.
+        arrays["watched"] += (self.iteration - 1) % self.adapt_every + 1
         if self.iteration >= 2 * self.adapt_every:
             self._choose_scan()
         if self.iteration < BUDGET_AT * self.warm_up:
@@ -318,14 +319,16 @@ class ParticleEngine(LineEngine):
 
     def counters(self) -> dict[str, float]:
         """Running totals and rates since warm-up."""
+        from edgewise.kernels import particle_chain as kernel
+
         counters = self._arrays["counters"]
         return self._flip_counters() | {
-            "cold_tries": float(counters[11]),
-            "cold_accepts": float(counters[12]),
-            "resamplings": float(counters[2]),
+            "cold_tries": float(counters[kernel.COLD_TRIES]),
+            "cold_accepts": float(counters[kernel.COLD_ACCEPTS]),
+            "resamplings": float(counters[kernel.RESAMPLINGS]),
             "noise": self._noise(),
-            "site_updates": float(counters[3]),
-            "weight_ess": float(counters[4] / max(counters[5], 1.0)),
+            "site_updates": float(counters[kernel.SITE_UPDATES]),
+            "weight_ess": float(counters[kernel.ESS_SUM] / max(counters[kernel.ESS_COUNT], 1.0)),
             "particles": float(self._arrays["X"].shape[1]),
             "sites": float(self._arrays["sites"][0]),
         }
