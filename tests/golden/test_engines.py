@@ -32,6 +32,7 @@ CHANGES = (
     "exact, particle: no fast mathematics, so that freshly compiled and cached code agree",
     "particle: noise weighed by acceptance, measured stirring, resampling in place, weights kept near one",
     "particle: births and deaths of cold candidates, stirring by the number of independent directions",
+    "particle: parameters are redrawn in a fresh random order",
 )
 
 

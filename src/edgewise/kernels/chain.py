@@ -14,6 +14,7 @@ from edgewise.kernels.compiling import kernel
 from edgewise.kernels.gibbs import connect, disconnect
 from edgewise.kernels.hyper import draw_inclusion_rate, draw_slab_scale
 from edgewise.kernels.lines import log_slab_constant, pair_sum, pair_values
+from edgewise.kernels.random import below
 
 COMMON, SEPARATE, FORCED, FORBIDDEN = 0, 1, 2, 3
 
@@ -65,6 +66,23 @@ def set_clique(a, was_active, is_active, value, given, chain):
             activate(a, value, given, chain)
     elif was_active:
         deactivate(a, given, chain)
+
+
+@kernel
+def shuffle_active(chain):
+    """Put the active cliques into a fresh random order.
+
+    The list remembers who came last, and that says something about the parameters: visited in the order of
+    the list, they would be drawn from a distribution that is slightly off.
+    """
+    for last in range(chain.counts[0] - 1, 0, -1):
+        other = below(chain.stream, last + 1)
+        a = chain.listed[last]
+        b = chain.listed[other]
+        chain.listed[last] = b
+        chain.listed[other] = a
+        chain.place[b] = last
+        chain.place[a] = other
 
 
 @kernel

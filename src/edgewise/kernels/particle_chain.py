@@ -29,6 +29,7 @@ from edgewise.kernels.chain import (
     room_left,
     set_clique,
     shift_biases,
+    shuffle_active,
     tally,
     watch,
 )
@@ -470,6 +471,7 @@ def run_particles(given, chain, swarm, scan, pair_index, iteration, iterations, 
             moved = visit_cold(scan, given, chain, swarm, counters)
             if moved:
                 after_visit(moved, given, chain, swarm, counters)
+        shuffle_active(chain)
         for position in range(chain.counts[0]):
             moved = visit_clique(chain.listed[position], redraw, 0.0, given, chain, swarm, counters)
             after_visit(moved, given, chain, swarm, counters)
