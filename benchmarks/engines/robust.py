@@ -16,7 +16,7 @@ from edgewise.engines.choose import load_engine
 STARTS = ("empty", "random")
 CPU_SECONDS = 50.0
 # Of 20 draws each, however slow.
-FEWEST_BLOCKS = 8
+FEWEST_BLOCKS = 25
 
 
 def measure(name: str) -> dict[str, Any]:
