@@ -335,8 +335,8 @@ def seconds_per_iteration(kind: str, rows: int, engine: str, p0: float | None, s
     if kind == "block":
         return 1e-3 * (1 + rows / 500)
     if kind == "lattice":
-        return 3e-3 * (side / 10) ** 2 * (1 + rows / 125) * (1 + 25 * dense + 25 * dense**2)
-    return 15e-3 * (1 + rows / 125) * (1 + 9 * dense)
+        return 4e-3 * (side / 10) ** 2 * (1 + rows / 125) * (1 + 25 * dense + 25 * dense**2)
+    return 26e-3 * (1 + rows / 125) * (1 + 5 * dense)
 
 
 def scoring_seconds(profile: Profile, kind: str, models: int) -> float:
