@@ -222,7 +222,8 @@ def _foot(state: dict[str, Any]) -> list[str]:
         f"(simulated), at most {settings['mnist_test_rows']:,} (images).",
         f"* Training sets: block {settings['block_replicates']}, lattice {settings['lattice_replicates']}, "
         f"images {' and '.join(map(str, settings['mnist_replicates']))} (for "
-        f"{' and '.join(map(str, settings['mnist_rows']))} rows).",
+        f"{' and '.join(map(str, settings['mnist_rows']))} rows); other training sizes "
+        f"{settings['size_replicates']}, other priors {settings['prior_replicates']}.",
         f"* Particle engine: two chains of {settings['draws']['block']:,} (block), "
         f"{settings['draws']['lattice']:,} (lattice) and {settings['draws']['mnist']:,} (images) kept draws; "
         f"outside the block model {settings['dense_share']:.0%} of that for p0 of 0.4 and more, and "
