@@ -8,7 +8,7 @@ import numpy as np
 from truth import Truth
 
 from edgewise import datasets, exact
-from edgewise.convergence import effective_draws
+from edgewise.convergence import effective_draws, indicator_ess
 from edgewise.data import read_data
 from edgewise.draws import Draws
 from edgewise.engines.choose import load_engine
@@ -37,6 +37,13 @@ def run(
         engine.advance(engine.warm_up)
         result.append(engine.advance(iterations))
     return result
+
+
+def inclusion_and_error(draws: Sequence[Draws], n_cliques: int) -> tuple[np.ndarray, np.ndarray]:
+    """Share of draws in which each clique is active, and its Monte Carlo error."""
+    active = np.stack([[chain.column(a) != 0 for chain in draws] for a in range(n_cliques)]).astype(float)
+    share = active.mean(axis=(1, 2))
+    return share, np.sqrt(share * (1 - share) / indicator_ess(active))
 
 
 def z_score(chains: Sequence[np.ndarray], expected: float, allowance: float = 0.0) -> float:

@@ -11,11 +11,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from comparing import problem_of, run, z_scores
+from comparing import inclusion_and_error, problem_of, run, z_scores
 from truth import enumerate_posterior
 
 from edgewise import datasets, exact
-from edgewise.convergence import indicator_ess
 from edgewise.data import read_data
 from edgewise.engines.particle import ParticleEngine
 from edgewise.engines.protocol import Problem
@@ -56,12 +55,6 @@ def test_against_enumeration(name):
     other = Prior(FixedInclusion(0.75), prior.slab, prior.bias).resolve(problem.features)
     wrong = enumerate_posterior(problem.features, problem.statistics, other)
     assert z_scores(draws, wrong, ALLOWANCE)["inclusion"] > 2 * LIMIT
-
-
-def inclusion_and_error(draws, n_cliques):
-    active = np.stack([[chain.column(a) != 0 for chain in draws] for a in range(n_cliques)]).astype(float)
-    share = active.mean(axis=(1, 2))
-    return share, np.sqrt(share * (1 - share) / indicator_ess(active))
 
 
 def test_against_the_exact_engine_on_block_data():

@@ -126,7 +126,7 @@ def test_few_variables_get_more_particles():
 
 
 def test_parameters_are_redrawn_in_an_order_that_knows_nothing_of_them():
-    """In the order in which they became active, couplings come out too strong (by 0.06 sds on real data)."""
+    """In the order in which they became active, couplings of dependent data come out too strong."""
     from edgewise.kernels.chain import shuffle_active
 
     engine = engine_of(exact.sample(ring(3, 2.0), 400, np.random.default_rng(2)), warm_up=40)
