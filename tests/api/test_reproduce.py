@@ -16,9 +16,9 @@ from edgewise.experiments import claims, command, fig4, fig5, runner
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, judge_all
 from edgewise.experiments.data import case, true_model
 from edgewise.experiments.dynamics import MEASURED
-from edgewise.experiments.plan import Plan, interpolated, mean_curve
+from edgewise.experiments.plan import MATCHING_FITS, NEAR, Plan, interpolated, matched, mean_curve, nearest
 from edgewise.experiments.profiles import FULL, PROFILES, SMOKE
-from edgewise.experiments.runner import Task, finished, run_tasks
+from edgewise.experiments.runner import Result, Task, finished, run_tasks
 
 FOUR = [Task(f"number-{k}", "", {"k": k}, cost=float(k)) for k in range(4)]
 
@@ -116,7 +116,8 @@ def test_the_full_profile_is_what_the_paper_did():
     assert len(FULL.p0_block) >= 9
     assert len(FULL.p0_lattice) >= 9
     assert len(FULL.p0_mnist) >= 9
-    assert min(FULL.block_replicates, FULL.lattice_replicates) >= 10
+    assert min(FULL.block_replicates, FULL.lattice_replicates, FULL.size_replicates) >= 10
+    assert min(FULL.mnist_replicates) >= 10
     assert (min(FULL.sizes), max(FULL.sizes)) == (50, 1000)
     assert FULL.langevin_iterations == FULL.langevin_lattice == 10_000_000
     assert FULL.mnist_test_rows == 10_000
@@ -313,6 +314,20 @@ def test_bayes_against_paths():
     assert verdict("Bayes p0 ahead", mixed) == PARTLY
 
 
+def test_other_sizes_count_both_models():
+    def sized(*shifts: float) -> dict[str, pandas.DataFrame]:
+        parts = [scores(shift)["fig6"].assign(rows=50 * (k + 1)) for k, shift in enumerate(shifts)]
+        return {"other_sizes": pandas.concat(parts)}
+
+    assert verdict("other training sizes", sized(0.5, 0.5)) == HOLDS
+    assert verdict("other training sizes", sized(0.5)) == UNKNOWN
+    assert verdict("other training sizes", sized(-3.0, -3.0)) == PARTLY
+    behind = sized(-3.0, -3.0)
+    table = behind["other_sizes"]
+    table.loc[table["method"] == "Bayes", "cll"] -= 5
+    assert verdict("other training sizes", behind) == FAILS
+
+
 def test_peak_density_and_paths():
     tables = scores(0.5)
     assert verdict("peak at the true density", tables) == HOLDS
@@ -365,6 +380,33 @@ def test_priors_are_compared_with_the_default_of_the_same_training_set():
     assert verdict("priors", {"other_priors": table}) == PARTLY
     table.loc[~table["default"], "density"] += 0.3
     assert verdict("priors", {"other_priors": table}) == FAILS
+
+
+@pytest.mark.parametrize("power", [0.7, 1.0, 4.0, 50.0])
+def test_a_density_is_met_by_a_few_fits(power: float):
+    """Each fit is placed by the ones before; the density may jump between the points of the grid."""
+
+    def fit(p0: float) -> Task:
+        return Task(f"p0_{p0:g}", "", {"p0": p0})
+
+    def found(p0: float) -> Result:
+        logit = np.log(p0 / (1 - p0))
+        return Result({"scores": {"Bayes PM": {"density": 1 / (1 + np.exp(-power * (logit + 1)))}}}, {}, 0.0)
+
+    grid = [(p0, fit(p0)) for p0 in (0.01, 0.2, 0.4, 0.9)]
+    results = {task.key: found(p0) for p0, task in grid}
+    for tried in range(MATCHING_FITS + 1):
+        tasks = matched(fit, grid, results, 0.2, "Bayes PM")
+        if tasks[-1].key in results:
+            break
+        assert len(tasks) == tried + 1
+        results[tasks[-1].key] = found(tasks[-1].arguments["p0"])
+    errors = [abs(results[task.key].values["scores"]["Bayes PM"]["density"] - 0.2) for task in tasks]
+    assert errors[-1] <= NEAR * 0.2 or len(tasks) == MATCHING_FITS
+    assert (errors[-1] <= NEAR * 0.2) == (power < 50)
+    assert nearest(tasks, results, 0.2, "Bayes PM") == tasks[int(np.argmin(errors))]
+    assert nearest(tasks, {}, 0.2, "Bayes PM") is None
+    assert matched(fit, grid[:1], results, 0.2, "Bayes PM") == []
 
 
 def test_curves_are_averaged_at_equal_density():

@@ -98,9 +98,10 @@ def run(
         results |= finished(tasks, directory / TASKS)
     else:
         results |= _run(tasks, directory, jobs, executor)
-    further = _follow_ups(modules.values(), plan, results)
-    results |= finished(further, directory / TASKS) if draw_only else _run(further, directory, jobs, executor)
-    state = _state(plan, [*tasks, *further], results)
+    while new := _follow_ups(modules.values(), plan, results, tasks):
+        tasks += new
+        results |= finished(new, directory / TASKS) if draw_only else _run(new, directory, jobs, executor)
+    state = _state(plan, tasks, results)
     _write_json(directory / RUN, state)
     for name, module in modules.items():
         write_figure(name, module, plan, results, directory, state)
@@ -133,9 +134,15 @@ def _run(tasks: Sequence[Task], directory: Path, jobs: int, executor: Any) -> di
     return run_tasks(tasks, directory / TASKS, jobs=jobs, executor=executor, progress=progress)
 
 
-def _follow_ups(modules: Any, plan: Plan, results: Results) -> list[Task]:
+def _follow_ups(modules: Any, plan: Plan, results: Results, planned: Sequence[Task]) -> list[Task]:
+    """Tasks that follow from the results and are not planned yet."""
+    known = {task.key for task in planned}
     return unique(
-        task for module in modules if hasattr(module, "follow_up") for task in module.follow_up(plan, results)
+        task
+        for module in modules
+        if hasattr(module, "follow_up")
+        for task in module.follow_up(plan, results)
+        if task.key not in known
     )
 
 

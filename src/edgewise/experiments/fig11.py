@@ -8,9 +8,8 @@ import numpy as np
 
 from edgewise.experiments.data import case
 from edgewise.experiments.drawing import new_figure
-from edgewise.experiments.fig8 import matched
 from edgewise.experiments.methods import LASSOS, place
-from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.plan import Plan, Results, Tables, matched, nearest
 from edgewise.experiments.runner import Task
 
 if TYPE_CHECKING:
@@ -47,17 +46,23 @@ def tasks(plan: Plan) -> list[Task]:
     return [_lasso(plan, "Wain"), _lasso(plan, "MLE"), *(task for _, task in _grid(plan))]
 
 
+def _fits(plan: Plan, results: Results) -> dict[str, list[Task]]:
+    """Fits whose mixture, or whose median model, should have the density."""
+
+    def fits(method: str, label: str) -> list[Task]:
+        def fit(p0: float) -> Task:
+            return plan.bayes(
+                "mnist", _rows(plan), 0, p0, label=f"-fig11{label}", generated=plan.profile.samples
+            )
+
+        return matched(fit, _grid(plan), results, DENSITY, method)
+
+    return {"Bayes": fits("Bayes", "-mixture"), "Bayes PM": fits("Bayes PM", "-median")}
+
+
 def follow_up(plan: Plan, results: Results) -> list[Task]:
     """Fits whose mixture, or whose median model, should have the density."""
-    found = []
-    for method, label in (("Bayes", "-mixture"), ("Bayes PM", "-median")):
-        for p0 in matched(_grid(plan), results, (DENSITY,), method).values():
-            found.append(
-                plan.bayes(
-                    "mnist", _rows(plan), 0, p0, label=f"-fig11{label}", generated=plan.profile.samples
-                )
-            )
-    return found
+    return [task for tasks in _fits(plan, results).values() for task in tasks]
 
 
 def tables(plan: Plan, results: Results) -> Tables:
@@ -66,8 +71,9 @@ def tables(plan: Plan, results: Results) -> Tables:
 
     images: dict[str, np.ndarray] = {}
     scores: dict[str, dict[str, float]] = {}
-    for method, task in zip(("Bayes", "Bayes PM"), follow_up(plan, results)):
-        if task.key in results:
+    for method, tried in _fits(plan, results).items():
+        task = nearest(tried, results, DENSITY, method)
+        if task is not None:
             images[method] = results[task.key].arrays[f"samples {method}"]
             scores[method] = results[task.key].values["scores"][method]
     for method in LASSOS:

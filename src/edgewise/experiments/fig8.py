@@ -8,7 +8,7 @@ import numpy as np
 
 from edgewise.experiments.data import true_model
 from edgewise.experiments.drawing import STYLES, legend, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.plan import Plan, Results, Tables, matched, nearest
 from edgewise.experiments.runner import Task
 from edgewise.plots.style import INK
 
@@ -32,29 +32,21 @@ def tasks(plan: Plan) -> list[Task]:
     return [_lasso(plan), *(task for _, task in _grid(plan))]
 
 
-def follow_up(plan: Plan, results: Results) -> list[Task]:
+def _fits(plan: Plan, results: Results) -> dict[float, list[Task]]:
     """Fits at the p0 at which the median model should have each density."""
-    return [
-        plan.bayes("lattice", plan.profile.rows, 0, p0, label=f"-at{density:g}")
-        for density, p0 in matched(_grid(plan), results, DENSITIES, "Bayes PM").items()
-    ]
+
+    def fits(density: float) -> list[Task]:
+        def fit(p0: float) -> Task:
+            return plan.bayes("lattice", plan.profile.rows, 0, p0, label=f"-at{density:g}")
+
+        return matched(fit, _grid(plan), results, density, "Bayes PM")
+
+    return {density: fits(density) for density in DENSITIES}
 
 
-def matched(
-    grid: list[tuple[float, Task]], results: Results, densities: tuple[float, ...], method: str
-) -> dict[float, float]:
-    """The p0 for each density, interpolated between the fits that are there (on the scale of logits)."""
-    known = [
-        (p0, results[task.key].values["scores"][method]["density"])
-        for p0, task in grid
-        if task.key in results
-    ]
-    if len(known) < 2:
-        return {}
-    p0, density = np.array(known).T
-    logit = np.log(p0) - np.log1p(-p0)
-    wanted = np.interp(densities, np.maximum.accumulate(density), logit)
-    return {target: float(np.round(1 / (1 + np.exp(-value)), 4)) for target, value in zip(densities, wanted)}
+def follow_up(plan: Plan, results: Results) -> list[Task]:
+    """Fits whose median model should have each density."""
+    return [task for tasks in _fits(plan, results).values() for task in tasks]
 
 
 def tables(plan: Plan, results: Results) -> Tables:
@@ -68,11 +60,12 @@ def tables(plan: Plan, results: Results) -> Tables:
     upper = np.triu_indices(truth.n_variables, 1)
     true = truth.coupling[upper]
     parts, facts = [], []
-    for density, task in zip(DENSITIES, follow_up(plan, results)):
+    for density, tried in _fits(plan, results).items():
         label = f"Wain Max {density:g}"
-        fit = results.get(task.key)
-        if fit is None or label not in path.arrays:
+        task = nearest(tried, results, density, "Bayes PM")
+        if task is None or label not in path.arrays:
             continue
+        fit = results[task.key]
         mean = np.nan_to_num(fit.arrays["mean"])
         bayes = np.where(fit.arrays["inclusion"] >= 0.5, mean, 0.0)
         lasso = path.arrays[label]

@@ -44,8 +44,9 @@ def _lattice_sizes(plan: Plan) -> list[Task]:
     """The lattice with the learned p0 and the paths alone: what a user would run."""
     found = []
     for rows in plan.profile.sizes:
-        found.append(plan.bayes("lattice", rows, 0, None))
-        found += [plan.lasso("lattice", rows, 0, method) for method in ("Wain", "MLE")]
+        for replicate in range(plan.profile.size_replicates):
+            found.append(plan.bayes("lattice", rows, replicate, None))
+            found += [plan.lasso("lattice", rows, replicate, method) for method in ("Wain", "MLE")]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 Results = Mapping[str, Result]
 Tables = dict[str, "pandas.DataFrame"]
+
+# Fits that may be spent on meeting a density, and how near to it (as a share of it) is near enough.
+MATCHING_FITS = 4
+NEAR = 0.05
 
 COLUMNS = (
     "kind",
@@ -120,6 +124,49 @@ def score_table(tasks: Iterable[Task], results: Results) -> pandas.DataFrame:
                     | row
                 )
     return pandas.DataFrame(rows, columns=list(COLUMNS))
+
+
+def matched(
+    fit: Callable[[float], Task],
+    grid: Iterable[tuple[float, Task]],
+    results: Results,
+    density: float,
+    method: str,
+) -> list[Task]:
+    """Fits at the p0 at which a model should have a density, each placed by the ones before it.
+
+    The first p0 is interpolated (on the scale of logits) between the fits of the grid; as long as the
+    density of the fit made there is not near enough, the next is interpolated with that fit among them. The
+    list ends with the first fit that is not there yet.
+    """
+    known = {p0: _density(results, task, method) for p0, task in grid if task.key in results}
+    found: list[Task] = []
+    while len(known) > 1 and len(found) < MATCHING_FITS:
+        p0, reached = np.array(sorted(known.items())).T
+        logit = np.interp(density, np.maximum.accumulate(reached), np.log(p0) - np.log1p(-p0))
+        wanted = float(np.round(1 / (1 + np.exp(-logit)), 4))
+        task = fit(wanted)
+        if task in found:
+            break
+        found.append(task)
+        if task.key not in results or _error(results, task, density, method) <= NEAR * density:
+            break
+        known[wanted] = _density(results, task, method)
+    return found
+
+
+def nearest(tasks: Iterable[Task], results: Results, density: float, method: str) -> Task | None:
+    """The finished fit whose density is nearest to the one that is wanted."""
+    done = [task for task in tasks if task.key in results]
+    return min(done, key=lambda task: _error(results, task, density, method), default=None)
+
+
+def _density(results: Results, task: Task, method: str) -> float:
+    return float(results[task.key].values["scores"][method]["density"])
+
+
+def _error(results: Results, task: Task, density: float, method: str) -> float:
+    return abs(_density(results, task, method) - density)
 
 
 def interpolated(table: pandas.DataFrame, density: Any, column: str = "cll") -> np.ndarray:
