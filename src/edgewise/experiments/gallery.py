@@ -9,6 +9,7 @@ from typing import Any
 
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, Judgement, judge_all
 from edgewise.experiments.command import FIGURES, RUN, figure_module
+from edgewise.experiments.methods import DENSE
 
 PUBLISHED_ITERATIONS = 10_000_000
 MARKS = {HOLDS: "●", PARTLY: "◐", FAILS: "○", UNKNOWN: "–"}
@@ -226,7 +227,7 @@ def _foot(state: dict[str, Any]) -> list[str]:
         f"{settings['size_replicates']}, other priors {settings['prior_replicates']}.",
         f"* Particle engine: two chains of {settings['draws']['block']:,} (block), "
         f"{settings['draws']['lattice']:,} (lattice) and {settings['draws']['mnist']:,} (images) kept draws; "
-        f"outside the block model {settings['dense_share']:.0%} of that for p0 of 0.4 and more, and "
+        f"outside the block model {settings['dense_share']:.0%} of that for p0 of {DENSE:g} and more, and "
         f"{settings['fixed_chains']} chain for each fixed p0. The mixtures have {settings['mixture']} draws "
         f"({settings['mnist_mixture']} for images).",
         f"* Exact engine: two chains of {settings['exact_draws']:,} draws. Algorithm 1: "

@@ -22,8 +22,8 @@ LASSOS = ("Wain Max", "Wain Min", "MLE")
 # Parameters in 0/1 coding; what lies outside counts in the last bin.
 BINS = np.round(np.arange(-6.0, 8.01, 0.1), 1)
 DRAWS = 5
-# From this p0 on nearly all candidates are active, and an iteration costs ten to fifty times as much.
-DENSE = 0.4
+# From this p0 on most candidates are active, and an iteration costs ten to fifty times as much.
+DENSE = 0.5
 
 Found = tuple[dict[str, Any], dict[str, np.ndarray]]
 

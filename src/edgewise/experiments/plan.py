@@ -136,14 +136,20 @@ def matched(
     """Fits at the p0 at which a model should have a density, each placed by the ones before it.
 
     The first p0 is interpolated (on the scale of logits) between the fits of the grid; as long as the
-    density of the fit made there is not near enough, the next is interpolated with that fit among them. The
-    list ends with the first fit that is not there yet.
+    density of the fit made there is not near enough, the next is interpolated with that fit among them, and
+    put half-way between its neighbours when two in a row were too sparse or too dense. The list ends with
+    the first fit that is not there yet.
     """
     known = {p0: _density(results, task, method) for p0, task in grid if task.key in results}
     found: list[Task] = []
     while len(known) > 1 and len(found) < MATCHING_FITS:
         p0, reached = np.array(sorted(known.items())).T
-        logit = np.interp(density, np.maximum.accumulate(reached), np.log(p0) - np.log1p(-p0))
+        logits, reached = np.log(p0) - np.log1p(-p0), np.maximum.accumulate(reached)
+        logit = np.interp(density, reached, logits)
+        sides = {_density(results, task, method) > density for task in found[-2:]}
+        if len(found) > 1 and len(sides) == 1 and reached[0] <= density < reached[-1]:
+            above = int(np.searchsorted(reached, density, side="right"))
+            logit = logits[above - 1 : above + 1].mean()
         wanted = float(np.round(1 / (1 + np.exp(-logit)), 4))
         task = fit(wanted)
         if task in found:

@@ -28,7 +28,7 @@ class Profile:
     draws, warm_up : dict
         Kept draws per chain and warm-up iterations of the particle engine by kind of data.
     dense_share : float
-        Share of these draws that a dense model of lattice or images (p0 of 0.4 and more) gets.
+        Share of these draws that a dense model of lattice or images (p0 of 0.5 and more) gets.
     fixed_chains : int
         Chains of the lattice and image fits with a fixed p0; all other particle fits have two.
     exact_draws : int
