@@ -128,7 +128,7 @@ def _run(tasks: Sequence[Task], directory: Path, jobs: int, executor: Any) -> di
     def progress(done: int, total: int, key: str, remaining: float) -> None:
         _say(
             f"[{time.monotonic() - started:6.0f} s] {done} of {total} tasks, about "
-            f"{_duration(remaining / jobs)} left: {key}"
+            f"{_duration(max(0.0, remaining / jobs))} left: {key}"
         )
 
     return run_tasks(tasks, directory / TASKS, jobs=jobs, executor=executor, progress=progress)

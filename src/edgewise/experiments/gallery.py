@@ -228,8 +228,10 @@ def _foot(state: dict[str, Any]) -> list[str]:
         f"* Particle engine: two chains of {settings['draws']['block']:,} (block), "
         f"{settings['draws']['lattice']:,} (lattice) and {settings['draws']['mnist']:,} (images) kept draws; "
         f"outside the block model {settings['dense_share']:.0%} of that for p0 of {DENSE:g} and more, and "
-        f"{settings['fixed_chains']} chain for each fixed p0. The mixtures have {settings['mixture']} draws "
-        f"({settings['mnist_mixture']} for images).",
+        f"{settings['fixed_chains']} chain for each fixed p0. The shorter a chain, the noisier its inclusion "
+        "probabilities, and the more of them pass one half by chance: at large p0 the median models of "
+        "lattice and images are denser than those of longer chains would be. "
+        f"The mixtures have {settings['mixture']} draws ({settings['mnist_mixture']} for images).",
         f"* Exact engine: two chains of {settings['exact_draws']:,} draws. Algorithm 1: "
         f"{settings['langevin_iterations']:,} iterations on the block model and "
         f"{settings['langevin_lattice']:,} on the lattice, a tenth of them warm-up (the paper: 10 million).",
