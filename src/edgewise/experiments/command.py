@@ -13,7 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from edgewise.datasets.mnist import find_images
 from edgewise.errors import DataError, FileError
+from edgewise.experiments.data import check_images
 from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.profiles import find_profile
 from edgewise.experiments.runner import Task, finished, run_tasks, unique
@@ -66,7 +68,7 @@ def run(
     jobs : int
         Processes; -1 for one per processor.
     data : path, optional
-        Directory of the original MNIST files; ``EDGEWISE_DATA`` by default.
+        Directory of the original MNIST files; ``EDGEWISE_DATA`` by default, where it has them.
     plan_only : bool
         Only say what there is to do.
     draw_only : bool
@@ -83,7 +85,8 @@ def run(
     """
     names = chosen_figures(figure)
     directory = Path(directory)
-    data = data or os.environ.get("EDGEWISE_DATA") or None
+    if data is None and find_images(None, "train"):
+        data = os.environ["EDGEWISE_DATA"]
     plan = Plan(find_profile(profile), int(seed), None if data is None else str(data))
     modules = {name: figure_module(name) for name in names}
     # The tasks of several figures are one list: longest first keeps all processors busy to the end.
@@ -93,6 +96,8 @@ def run(
     if plan_only:
         return directory
     _check_directory(directory, plan)
+    if not draw_only and any(task.arguments.get("kind") == "mnist" for task in tasks):
+        check_images(plan.profile.images, plan.data)
     results: dict[str, Any] = {}
     if draw_only:
         results |= finished(tasks, directory / TASKS)

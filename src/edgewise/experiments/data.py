@@ -121,6 +121,11 @@ def image_source(images: str, data: str | None) -> str:
     return text
 
 
+def check_images(images: str, data: str | None) -> None:
+    """Read the images once, so that missing or damaged files are found before any long work."""
+    _image_rows(images, data)
+
+
 @lru_cache(maxsize=1)
 def _image_rows(images: str, data: str | None) -> tuple[np.ndarray, np.ndarray | None, tuple[int, int], str]:
     from edgewise.datasets import DIGITS_SHAPE, PATCH_SHAPE, digits, mnist_patch
