@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edgewise.experiments.plan import interpolated, mean_curve
+from edgewise.experiments.plan import interpolated
 
 if TYPE_CHECKING:
     import pandas
@@ -123,15 +123,27 @@ def part(table: pandas.DataFrame, **wanted: object) -> pandas.DataFrame:
     return table
 
 
-def wins(
-    table: pandas.DataFrame, low: float = 0.0, high: float = 1.0, method: str = "Bayes p0"
-) -> tuple[int, int]:
-    """How often a fixed-p0 method predicts better than an L1 path at the same density, and out of how many.
+class Wins(NamedTuple):
+    """Comparisons that were won, all of them, and those past the end of a path."""
+
+    won: int
+    total: int
+    past: int
+
+    @property
+    def words(self) -> str:
+        """As the page has it."""
+        past = f" ({self.past} of them past the end of a path)" if self.past else ""
+        return f"{self.won} of {self.total}{past}"
+
+
+def wins(table: pandas.DataFrame, low: float = 0.0, high: float = 1.0, method: str = "Bayes p0") -> Wins:
+    """How often a Bayesian method predicts better than an L1 path at the same density, and out of how many.
 
     Every replicate, path and p0 whose density lies in [low, high] is one comparison. Where a path ends
     before that density its densest model stands in.
     """
-    won = total = 0
+    won = total = past = 0
     for _, one in table.groupby("replicate"):
         bayes = one[one["method"] == method]
         bayes = bayes[(bayes["density"] >= low) & (bayes["density"] <= high)]
@@ -139,18 +151,10 @@ def wins(
             path = one[one["method"] == other]
             if path.empty or bayes.empty:
                 continue
-            reach = np.minimum(bayes["density"].to_numpy(), path["density"].max())
-            there = interpolated(path, reach)
+            density, end = bayes["density"].to_numpy(), path["density"].max()
+            there = interpolated(path, np.minimum(density, end))
             usable = np.isfinite(there)
             won += int((bayes["cll"].to_numpy()[usable] > there[usable]).sum())
             total += int(usable.sum())
-    return won, total
-
-
-def best(table: pandas.DataFrame, method: str) -> tuple[float, float]:
-    """Density and score at the best point of a method's mean curve."""
-    density, mean, _ = mean_curve(table, method)
-    if not len(mean) or not np.isfinite(mean).any():
-        raise Unmeasured
-    top = int(np.nanargmax(mean))
-    return float(density[top]), float(mean[top])
+            past += int((density > end)[usable].sum())
+    return Wins(won, total, past)

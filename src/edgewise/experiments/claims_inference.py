@@ -17,7 +17,7 @@ from edgewise.experiments.claims import (
     joined,
     part,
 )
-from edgewise.experiments.dynamics import ALPHAS, MEASURED, STEPS
+from edgewise.experiments.dynamics import ALPHAS, JUMPS, MEASURED, RATIOS, STEPS
 from edgewise.experiments.fig4 import shown
 
 
@@ -67,7 +67,7 @@ def momentum_leaves(tables: Tables) -> tuple[str, str]:
     "fig2",
     "Too much momentum at a large step hurts, since no accept/reject step repairs the error.",
     "At the largest step alpha = 0.99 misses the sd by over 10 % and twice as much as alpha = 0, and at the "
-    "smallest step it does not (partly: one of the two).",
+    "smallest step by less than 10 % (partly: one of the two).",
 )
 def too_much_momentum(tables: Tables) -> tuple[str, str]:
     """Errors of the posterior sd at the corners of the grid."""
@@ -82,12 +82,11 @@ def too_much_momentum(tables: Tables) -> tuple[str, str]:
     large, small = max(STEPS), min(STEPS)
     calm, wild, slow = ratio(large, 0.0), ratio(large, max(ALPHAS)), ratio(small, max(ALPHAS))
     text = (
-        f"posterior sd over the exact one: {wild:.2f} at step {large:g} and alpha {max(ALPHAS):g}, "
+        f"posterior sd over the exact one: {_factor(wild)} at step {large:g} and alpha {max(ALPHAS):g}, "
         f"{calm:.2f} there without momentum, {slow:.2f} at step {small:g}"
     )
     hurts = miss(wild) > 0.1 and miss(wild) > 2 * miss(calm)
-    safe = miss(slow) < 0.5 * miss(wild)
-    return text, HOLDS if hurts and safe else PARTLY if hurts else FAILS
+    return text, joined([HOLDS if hurts else FAILS, HOLDS if miss(slow) < 0.1 else FAILS])
 
 
 @claim(
@@ -107,6 +106,75 @@ def eps_cubed(tables: Tables) -> tuple[str, str]:
     first = table.iloc[0]
     text = f"slope {slope:.2f}; at eps = {first['step']:g} the rate is {first['rejection']:.1e}"
     return text, graded_small(abs(slope - 3), 0.4, 1.0)
+
+
+@claim(
+    "unbiased ratio",
+    "4.1",
+    "other",
+    "The corrected estimate of a jump's ratio is unbiased to second order in the jump; without the "
+    "correction it is not.",
+    "Over jumps of 0.01 to 0.1 posterior sds the bias falls with a power of 3 within 0.3, without the "
+    "correction with one of 2 (partly: it is smaller than without).",
+)
+def unbiased_ratio(tables: Tables) -> tuple[str, str]:
+    """Powers at which the two biases fall with the jump, exact sums over the binomial."""
+    table = tables["other_ratios"].iloc[: len(JUMPS)]
+    plain, corrected = (
+        float(np.polyfit(np.log(table["jump"]), np.log(table[name]), 1)[0]) for name in ("bias_plain", "bias")
+    )
+    last = table.iloc[-1]
+    text = (
+        f"powers {corrected:.2f} with and {plain:.2f} without the correction; at a jump of {last['jump']:g} "
+        f"sds the biases are {last['bias']:.1e} and {last['bias_plain']:.1e}"
+    )
+    if abs(corrected - 3) <= 0.3 and abs(plain - 2) <= 0.3:
+        return text, HOLDS
+    return text, PARTLY if last["bias"] < last["bias_plain"] else FAILS
+
+
+@claim(
+    "variance of the ratio",
+    "4.1",
+    "other",
+    "Its variance is N^2 a^2 Var(f) / n: more data need a smaller jump, or as the square more particles.",
+    "The formula is within 10 % at all jumps for 100 rows, and for ten times the rows a hundred times the "
+    "particles give the variance back within 10 % (partly: one of the two).",
+)
+def variance_of_ratio(tables: Tables) -> tuple[str, str]:
+    """Exact variances against the formula."""
+    table = tables["other_ratios"]
+    few, many, more = (part(table, rows=rows, particles=n).set_index("jump") for rows, n in RATIOS)
+    formula = float((few["variance"] / few["variance_formula"] - 1).abs().max())
+    growth = float((more["variance"] / few["variance"] - 1).abs().max())
+    jump = min(JUMPS)
+    text = (
+        f"formula off by at most {formula:.1%}; at a jump of {jump:g} sds the variance is "
+        f"{few['variance'][jump]:.1e} with {RATIOS[0][0]} rows and {RATIOS[0][1]} particles, "
+        f"{many['variance'][jump]:.1e} with {RATIOS[1][0]} rows, and {more['variance'][jump]:.1e} with these "
+        f"and {RATIOS[2][1]:,} particles"
+    )
+    return text, joined([HOLDS if value <= 0.1 else FAILS for value in (formula, growth)])
+
+
+@claim(
+    "negligible error of acceptance",
+    "4.1",
+    "other",
+    "A small enough range of jumps keeps the error of the probability of acceptance negligible.",
+    "At the published range (0.01 sds, 100 particles) it is at most 0.01 at all true odds with 100 rows "
+    "(partly: 0.05).",
+)
+def acceptance_error(tables: Tables) -> tuple[str, str]:
+    """Largest error over true odds; it comes from the min where the odds are near 1."""
+    table = part(tables["other_ratios"], jump=min(JUMPS))
+    values = [float(part(table, rows=rows, particles=n)["acceptance_error"].iloc[0]) for rows, n in RATIOS]
+    words = [f"{value:.4f} with {rows} rows and {n:,} particles" for value, (rows, n) in zip(values, RATIOS)]
+    return f"error at most {', '.join(words)}", graded_small(values[0], 0.01, 0.05)
+
+
+def _factor(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else "over 100 (it diverged)"
 
 
 def _approximate(tables: Tables, method: str) -> tuple[str, str]:
@@ -153,47 +221,96 @@ def algorithm_equals_exact(tables: Tables) -> tuple[str, str]:
     return _approximate(tables, "Bayes Algorithm 1 p0")
 
 
+RULE_PREDICTIONS = "The scores differ by at most 0.05 nats on average over p0 (partly: 0.2)."
+
+
+def _predictions(tables: Tables, method: str) -> tuple[str, str]:
+    """Mean absolute difference of the score over p0."""
+    table = tables["fig7"]
+    exact = part(table, method="Bayes Exact p0").set_index("p0")["cll"]
+    gap = float((part(table, method=method).set_index("p0")["cll"] - exact).abs().mean())
+    return f"mean difference {gap:.3f} nats per case", graded_small(gap, 0.05, 0.2)
+
+
 @claim(
     "equal predictions",
     "6.4",
     "fig7",
-    "Exact and approximate inference predict equally well at every sparsity (particle engine, Algorithm 1).",
-    "The scores differ by at most 0.05 nats on average over p0 (partly: 0.2).",
+    "Approximate inference predicts as well as exact at every sparsity: the particle engine.",
+    RULE_PREDICTIONS,
 )
 def equal_predictions(tables: Tables) -> tuple[str, str]:
-    """Mean absolute difference of the score over p0."""
-    table = tables["fig7"]
-    exact = part(table, method="Bayes Exact p0").set_index("p0")["cll"]
-    texts, verdicts = [], []
-    for method, words in (("Bayes p0", "particle"), ("Bayes Algorithm 1 p0", "Algorithm 1")):
-        gap = float((part(table, method=method).set_index("p0")["cll"] - exact).abs().mean())
-        texts.append(f"{words} {gap:.3f}")
-        verdicts.append(graded_small(gap, 0.05, 0.2))
-    return f"mean difference in nats per case: {', '.join(texts)}", joined(verdicts)
+    """Figure 7 for the default engine."""
+    return _predictions(tables, "Bayes p0")
 
 
 @claim(
-    "priors",
-    "6.2",
-    "other",
-    "Results are insensitive to a, b, c and d, each varied alone over 1 to 20.",
-    "No value moves the score of Bayes by more than 0.1 nats per case or its density by more than 0.1, on "
-    "block and lattice (partly: some of this).",
+    "equal predictions, Algorithm 1",
+    "6.4",
+    "fig7",
+    "Approximate inference predicts as well as exact at every sparsity: the paper's own algorithm.",
+    RULE_PREDICTIONS,
 )
-def priors(tables: Tables) -> tuple[str, str]:
-    """Largest change of the score and of the density."""
+def algorithm_predictions(tables: Tables) -> tuple[str, str]:
+    """Figure 7 for the langevin engine."""
+    return _predictions(tables, "Bayes Algorithm 1 p0")
+
+
+@claim(
+    "Algorithm 1 on the lattice",
+    "6.4",
+    "fig6",
+    "The published algorithm at its published length learns the lattice.",
+    "Its score is within 0.05 nats of that of the particle engine on the same training set (partly: 0.2).",
+)
+def algorithm_lattice(tables: Tables) -> tuple[str, str]:
+    """The one lattice fit of Algorithm 1 against the particle engine's."""
+    table = part(tables["fig6"], kind="lattice", replicate=0)
+    here, there = (part(table, method=method).iloc[0] for method in ("Bayes Algorithm 1", "Bayes"))
+    text = (
+        f"Algorithm 1 {here['cll']:.2f} nats, F1 {here['f1']:.2f}, density {here['density']:.3f}; particle "
+        f"engine {there['cll']:.2f}, {there['f1']:.2f}, {there['density']:.3f}"
+    )
+    return text, graded_small(there["cll"] - here["cll"], 0.05, 0.2)
+
+
+def _priors(tables: Tables, column: str) -> tuple[str, str]:
+    """Largest change against the default of the same training set."""
     table = part(tables["other_priors"], method="Bayes")
     texts, verdicts = [], []
     for kind, one in table.groupby("kind"):
-        default = one[one["default"]].set_index("replicate")
+        default = one[one["default"]].set_index("replicate")[column]
         changed = one[~one["default"]]
         if default.empty or changed.empty:
             raise Unmeasured
-        base = changed["replicate"].map(default["cll"])
-        change = (changed["cll"] - base).abs().max()
-        density = (changed["density"] - changed["replicate"].map(default["density"])).abs().max()
-        texts.append(f"{kind}: score by at most {change:.3f}, density by at most {density:.3f}")
-        verdicts += [HOLDS if value <= 0.1 else FAILS for value in (change, density)]
+        change = (changed[column] - changed["replicate"].map(default)).abs()
+        worst = changed.iloc[int(change.to_numpy().argmax())]
+        texts.append(f"{kind}: by at most {change.max():.3f} (at {worst['parameter']} = {worst['value']:g})")
+        verdicts.append(graded_small(float(change.max()), 0.1, 0.2))
     if len(texts) < len(SIMULATED):
         raise Unmeasured
     return "; ".join(texts), joined(verdicts)
+
+
+@claim(
+    "priors: score",
+    "6.2",
+    "other",
+    "Predictions are insensitive to a, b, c and d, each varied alone over 1 to 20.",
+    "No value moves the score of Bayes by more than 0.1 nats per case on block and lattice (partly: 0.2).",
+)
+def priors_score(tables: Tables) -> tuple[str, str]:
+    """Scores under other priors."""
+    return _priors(tables, "cll")
+
+
+@claim(
+    "priors: density",
+    "6.2",
+    "other",
+    "So is the number of edges.",
+    "No value moves the density of Bayes by more than 0.1 on block and lattice (partly: 0.2).",
+)
+def priors_density(tables: Tables) -> tuple[str, str]:
+    """Densities under other priors."""
+    return _priors(tables, "density")

@@ -7,15 +7,17 @@ import os
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import edgewise
 from edgewise.datasets.mnist import find_images
 from edgewise.errors import DataError, FileError
-from edgewise.experiments.data import check_images
+from edgewise.experiments.data import check_images, image_source
 from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.profiles import find_profile
 from edgewise.experiments.runner import Task, finished, run_tasks, unique
@@ -23,7 +25,7 @@ from edgewise.experiments.runner import Task, finished, run_tasks, unique
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "other")
 TASKS = "tasks"
 RUN = "run.json"
-COLOURS = 64
+COLOURS = 256
 
 
 def figure_module(name: str) -> ModuleType:
@@ -95,7 +97,7 @@ def run(
     _announce(plan, tasks, finished(tasks, directory / TASKS), jobs)
     if plan_only:
         return directory
-    _check_directory(directory, plan)
+    earlier = _check_directory(directory, plan)
     if not draw_only and any(task.arguments.get("kind") == "mnist" for task in tasks):
         check_images(plan.profile.images, plan.data)
     results: dict[str, Any] = {}
@@ -106,7 +108,8 @@ def run(
     while new := _follow_ups(modules.values(), plan, results, tasks):
         tasks += new
         results |= finished(new, directory / TASKS) if draw_only else _run(new, directory, jobs, executor)
-    state = _state(plan, tasks, results)
+    shown = tuple(name for name in FIGURES if name in names or name in earlier)
+    state = _state(plan, shown, results, directory)
     _write_json(directory / RUN, state)
     for name, module in modules.items():
         write_figure(name, module, plan, results, directory, state)
@@ -194,7 +197,9 @@ def save_picture(picture: Any, path: Path) -> None:
     content = io.BytesIO()
     picture.savefig(content, format="png", dpi=90)
     with Image.open(content) as image:
-        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        # An octree keeps the colours of thin lines, which a median cut would merge.
+        small = image.convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        small.save(path, optimize=True)
 
 
 def _enough(name: str, tables: Tables) -> bool:
@@ -210,16 +215,25 @@ def _enough(name: str, tables: Tables) -> bool:
     return needed.get(name, {name}) <= set(tables)
 
 
-def _state(plan: Plan, tasks: Sequence[Task], results: Results) -> dict[str, Any]:
+def _state(plan: Plan, figures: tuple[str, ...], results: Results, directory: Path) -> dict[str, Any]:
+    """What the directory has: the figures of this run and of earlier ones."""
     from edgewise.chains import versions
-    from edgewise.experiments.data import image_source
 
+    modules = [figure_module(name) for name in figures]
+    tasks: list[Task] = []
+    new = unique(task for module in modules for task in module.tasks(plan))
+    while new:
+        tasks += new
+        others = [task for task in new if task.key not in results]
+        results = {**results, **finished(others, directory / TASKS)}
+        new = _follow_ups(modules, plan, results, tasks)
     done = [task for task in tasks if task.key in results]
     return {
+        "figures": list(figures),
         "profile": plan.profile.name,
         "seed": plan.seed,
         "settings": plan.profile.to_dict(),
-        "versions": versions(),
+        "versions": versions() | {"edgewise": _versions_used(done, results)},
         "images": image_source(plan.profile.images, plan.data),
         "tasks": len(tasks),
         "finished": len(done),
@@ -228,20 +242,41 @@ def _state(plan: Plan, tasks: Sequence[Task], results: Results) -> dict[str, Any
     }
 
 
-def _check_directory(directory: Path, plan: Plan) -> None:
-    """Tables of one directory belong to one profile and seed."""
+def _versions_used(tasks: Sequence[Task], results: Results) -> str:
+    """The versions of edgewise that computed the tasks; a task is kept when the package is renewed."""
+    counts = Counter(results[task.key].version for task in tasks)
+    if len(counts) < 2:
+        return next(iter(counts), edgewise.__version__)
+    return " and ".join(f"{version} ({count} tasks)" for version, count in sorted(counts.items()))
+
+
+def _check_directory(directory: Path, plan: Plan) -> tuple[str, ...]:
+    """Tables of one directory belong to one profile, seed and source of images; the figures it has."""
     path = directory / RUN
+    figures: tuple[str, ...] = ()
     if path.exists():
         state = json.loads(path.read_text())
+        figures = tuple(state.get("figures", FIGURES))
         if (state["profile"], state["seed"]) != (plan.profile.name, plan.seed):
             raise FileError(
                 f"{directory} has a run of the profile {state['profile']} with seed {state['seed']}. "
                 "Use another directory, or that profile and seed to go on with it."
             )
+        images = image_source(plan.profile.images, plan.data)
+        if images != state["images"] and any(
+            task.arguments.get("kind") == "mnist"
+            for name in figures
+            for task in figure_module(name).tasks(plan)
+        ):
+            raise FileError(
+                f"The images of {directory} are {state['images']}; now they would be {images}. Give their "
+                "directory with --data or EDGEWISE_DATA, or use another directory for the results."
+            )
     try:
         (directory / TASKS).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise FileError(f"{directory} is not a directory; give another one with -o.") from None
+    return figures
 
 
 def _announce(plan: Plan, tasks: Sequence[Task], done: Results, jobs: int) -> None:

@@ -1,4 +1,4 @@
-"""Langevin dynamics on the true graph of the block model: momentum, step size, rejections.
+"""Sampling on the true graph of the block model: momentum, step size, rejections, ratios of jumps.
 
 The graph is fixed (every true edge forced in, no other candidate), so that only the parameters move, as in
 section 3 of the paper.
@@ -6,7 +6,7 @@ section 3 of the paper.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from edgewise.experiments.methods import Found, place
 from edgewise.experiments.profiles import Profile
 from edgewise.experiments.runner import Task
 
+if TYPE_CHECKING:
+    from edgewise.model import MRF
+
 ALPHAS = (0.0, 0.5, 0.9, 0.99)
 STEPS = (0.01, 0.03, 0.1, 0.3)
 PUBLISHED = 1e-3
@@ -22,6 +25,12 @@ PUBLISHED = 1e-3
 MEASURED = 0.04
 LEAPFROG_STEPS = (0.05, 0.1, 0.2, 0.4, 0.8)
 LAGS = 60
+# Jumps (in posterior sds of a coupling at 100 rows; the first is the published range), and how many rows and
+# particles decide about them.
+JUMPS = (0.01, 0.03, 0.1)
+JUMP_ROWS = 100
+RATIOS = ((100, 100), (1000, 100), (1000, 10_000))
+TRUE_ODDS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 1.1, 1.5)
 
 
 def fixed_graph(
@@ -161,6 +170,67 @@ def _log_density(
     log_z = top[:, 0] + np.log(total[:, 0])
     value = theta @ sums - rows * log_z - 0.5 * (precision * theta**2).sum(axis=1)
     return value, sums - rows * means - precision * theta
+
+
+def jump_ratios(seed: int) -> list[dict[str, float]]:
+    """The estimated ratio of a jump against the exact one, for every pair of the block model."""
+    means = _means_without(true_model("block", seed, 10))
+    return [
+        {"rows": rows, "particles": particles, "jump": jump} | ratio_errors(means, rows, particles, jump)
+        for rows, particles in RATIOS
+        for jump in JUMPS
+    ]
+
+
+def ratio_errors(means: np.ndarray, rows: int, particles: int, jump: float) -> dict[str, float]:
+    """Errors of the estimated ratio of a jump (eqs. 9-11) for features of these means without the pair.
+
+    Under independent particles the sum of a feature is binomial, so that expectations are sums and no
+    simulation is needed. ``bias_plain`` is that of exp(-N a f - N a^2 S^2 / 2), ``bias`` that of the
+    corrected estimate, relative to the true ratio; ``acceptance_error`` is the largest error of the
+    probability of acceptance over several true odds. Means over features and signs of absolute values.
+    """
+    from scipy.stats import binom
+
+    count = np.arange(particles + 1)
+    frequency = count / particles
+    variance = frequency * (1 - frequency) * particles / (particles - 1)
+    chance = binom.pmf(count, particles, means[:, None])
+    parts = []
+    for sign in (1, -1):
+        size = sign * jump / np.sqrt(JUMP_ROWS * means * (1 - means))
+        a = size[:, None]
+        plain = -rows * (a * frequency + a**2 / 2 * variance) + rows * np.log1p(means[:, None] * np.expm1(a))
+        corrected = plain - np.log1p((rows * a) ** 2 * variance / (2 * particles))
+        ratio = np.exp(corrected)
+        centre = (chance * ratio).sum(axis=1, keepdims=True)
+        accepted = [
+            np.abs((chance * np.minimum(1, odds * ratio)).sum(axis=1) - min(1, odds)) for odds in TRUE_ODDS
+        ]
+        parts.append(
+            [
+                np.abs((chance * np.expm1(plain)).sum(axis=1)).mean(),
+                np.abs((chance * np.expm1(corrected)).sum(axis=1)).mean(),
+                (chance * (ratio - centre) ** 2).sum(axis=1).mean(),
+                ((rows * size) ** 2 * means * (1 - means) / particles).mean(),
+                np.max(accepted, axis=0).mean(),
+            ]
+        )
+    names = ("bias_plain", "bias", "variance", "variance_formula", "acceptance_error")
+    return dict(zip(names, np.mean(parts, axis=0).tolist()))
+
+
+def _means_without(truth: MRF) -> np.ndarray:
+    """Mean of the feature of every pair in the model without that pair."""
+    from edgewise import exact
+    from edgewise.model import MRF
+
+    found = []
+    for i, j in zip(*np.triu_indices(truth.n_variables, 1)):
+        coupling = truth.coupling.copy()
+        coupling[i, j] = coupling[j, i] = 0.0
+        found.append(exact.pair_marginals(MRF.from_coupling(truth.biases, coupling))[i, j])
+    return np.array(found)
 
 
 def fixed_graph_task(

@@ -55,7 +55,7 @@ def _fits(plan: Plan, results: Results) -> dict[str, list[Task]]:
                 "mnist", _rows(plan), 0, p0, label=f"-fig11{label}", generated=plan.profile.samples
             )
 
-        return matched(fit, _grid(plan), results, DENSITY, method)
+        return matched(fit, _grid(plan), results, DENSITY, method, plan.profile.matching_fits)
 
     return {"Bayes": fits("Bayes", "-mixture"), "Bayes PM": fits("Bayes PM", "-median")}
 
@@ -86,9 +86,11 @@ def tables(plan: Plan, results: Results) -> Tables:
         return {}
     profile = plan.profile
     here = case("mnist", _rows(plan), 0, plan.seed, **place(profile, "mnist", plan.data))
-    half = len(here.test) // 2
-    # Real images are the yardstick; they are measured but not copied into the table.
-    images[REAL] = here.test[:half][: profile.samples]
+    # Real images are the yardstick; they are measured but not copied into the table. The files have two kinds
+    # of writers one after the other, so that halves must be mixed.
+    test = here.test[np.random.default_rng([plan.seed, 3]).permutation(len(here.test))]
+    half = len(test) // 2
+    images[REAL] = test[:half][: profile.samples]
     assert here.shape is not None
     pictures, facts = [], []
     for method, rows in images.items():
@@ -102,7 +104,7 @@ def tables(plan: Plan, results: Results) -> Tables:
                 }
             )
         known: dict[str, Any] = {name: scores.get(method, {}).get(name) for name in ("density", "cll")}
-        facts.append({"method": method} | known | likeness(rows, here.test[half:]))
+        facts.append({"method": method} | known | likeness(rows, test[half:]))
     return {"fig11": pandas.DataFrame(pictures), "fig11_likeness": pandas.DataFrame(facts).round(6)}
 
 

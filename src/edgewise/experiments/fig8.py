@@ -39,7 +39,7 @@ def _fits(plan: Plan, results: Results) -> dict[float, list[Task]]:
         def fit(p0: float) -> Task:
             return plan.bayes("lattice", plan.profile.rows, 0, p0, label=f"-at{density:g}")
 
-        return matched(fit, _grid(plan), results, density, "Bayes PM")
+        return matched(fit, _grid(plan), results, density, "Bayes PM", plan.profile.matching_fits)
 
     return {density: fits(density) for density in DENSITIES}
 

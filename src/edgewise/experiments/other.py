@@ -1,11 +1,11 @@
-"""Claims without a figure: other training sizes, other priors, the rejection rate of the leapfrog step."""
+"""Claims without a figure: other training sizes and priors, leapfrog steps, ratios of jumps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from edgewise.experiments import dynamics
-from edgewise.experiments.drawing import curves, focus, legend, new_figure
+from edgewise.experiments.drawing import STYLES, curves, focus, legend, new_figure
 from edgewise.experiments.plan import Plan, Results, Tables, score_table
 from edgewise.experiments.runner import Task
 from edgewise.plots.style import CYCLE, LINE_STYLES, MARKERS, NEUTRAL
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TITLE = "Training sizes, priors and the leapfrog step"
+TITLE = "Training sizes, priors, the leapfrog step and the ratio of a jump"
 PARAMETERS = ("a", "b", "c", "d")
 DEFAULT = 5.0
 # There are many sizes and sets: their table has what the comparison needs, and no more.
@@ -63,10 +63,10 @@ def tasks(plan: Plan) -> list[Task]:
 
 
 def tables(plan: Plan, results: Results) -> Tables:
-    """Rejection rates, scores under other priors, and scores by training size."""
+    """Rejection rates, estimated ratios, scores under other priors, and scores by training size."""
     import pandas
 
-    found: Tables = {}
+    found: Tables = {"other_ratios": pandas.DataFrame(dynamics.jump_ratios(plan.seed))}
     leapfrog = results.get(dynamics.leapfrog_task(plan.profile, plan.seed).key)
     if leapfrog is not None:
         found["other_leapfrog"] = pandas.DataFrame(leapfrog.values["table"])
@@ -84,13 +84,16 @@ def tables(plan: Plan, results: Results) -> Tables:
 
 
 def draw(tables: Tables) -> Figure:
-    """Rejections, priors, and one panel for each training size other than the main one."""
+    """Steps and jumps, priors, and one panel for each training size other than the main one."""
     sizes = tables.get("other_sizes")
     panels = sorted(set(sizes["rows"]) - {100}) if sizes is not None else []
-    figure, axes = new_figure(10.5, 7.2, 2, 3)
+    figure, axes = new_figure(10.5, 10.2, 3, 3)
     _draw_leapfrog(axes[0, 0], tables)
-    _draw_priors(axes[0, 1], tables)
-    places = [axes[0, 2], *axes[1]]
+    _draw_ratios(axes[0, 1], tables)
+    _draw_priors(axes[0, 2], tables, "cll")
+    _draw_priors(axes[1, 0], tables, "density")
+    _draw_lattice(axes[2, 2], tables)
+    places = [axes[1, 1], axes[1, 2], axes[2, 0], axes[2, 1]]
     for ax, rows in zip(places, panels):
         assert sizes is not None
         part = sizes[(sizes["rows"] == rows) & (sizes["kind"] == "block")]
@@ -135,17 +138,75 @@ def _draw_leapfrog(ax: Axes, tables: Tables) -> None:
     ax.legend(frameon=False, fontsize=8)
 
 
-def _draw_priors(ax: Axes, tables: Tables) -> None:
-    ax.set_title("Bayes under other priors, block", fontsize=10)
-    ax.set_xlabel("value of a, b, c or d (others 5)")
+def _draw_ratios(ax: Axes, tables: Tables) -> None:
+    ax.set_title("Estimated ratio of a jump", fontsize=10)
+    ax.set_xlabel("jump (posterior sds)")
+    ax.set_ylabel("relative to the true ratio")
+    table = tables["other_ratios"]
+    rows, particles = dynamics.RATIOS[0]
+    table = table[(table["rows"] == rows) & (table["particles"] == particles)]
+    curves_shown = (
+        ("sd, formula", table["variance_formula"] ** 0.5),
+        ("sd", table["variance"] ** 0.5),
+        ("bias, not corrected", table["bias_plain"]),
+        ("bias", table["bias"]),
+    )
+    for k, (label, values) in enumerate(curves_shown):
+        ax.plot(
+            table["jump"], values, color=CYCLE[k], marker=MARKERS[k], linestyle=LINE_STYLES[k], label=label
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xticks(list(table["jump"]), [f"{jump:g}" for jump in table["jump"]])
+    ax.minorticks_off()
+    ax.set_ylim(bottom=1e-10)
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
+
+
+def _draw_lattice(ax: Axes, tables: Tables) -> None:
+    """Best score of each path, which only the test rows know, against learned p0."""
+    ax.set_title("lattice: Bayes and the best of each path", fontsize=10)
+    ax.set_xlabel("training rows")
     ax.set_ylabel("cond. log-likelihood per case")
+    table = tables.get("other_sizes")
+    if table is None or not (table["kind"] == "lattice").any():
+        return
+    table = table[table["kind"] == "lattice"]
+    for method in ("Bayes", "Wain Max", "MLE"):
+        colour, marker, _ = STYLES[method]
+        tops = table[table["method"] == method].groupby(["rows", "replicate"])["cll"].max()
+        if tops.empty:
+            continue
+        groups = tops.groupby("rows")
+        mean, spread = groups.mean(), groups.std(ddof=0)
+        ax.errorbar(
+            mean.index.to_numpy(),
+            mean,
+            spread,
+            color=colour,
+            marker=marker,
+            capsize=3,
+            label=method,
+        )
+    ax.set_xscale("log")
+    sizes = sorted(table["rows"].unique())
+    ax.set_xticks(sizes, [f"{rows:,}" for rows in sizes])
+    ax.minorticks_off()
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
+
+
+def _draw_priors(ax: Axes, tables: Tables, column: str) -> None:
+    score = column == "cll"
+    ax.set_title(f"{'Score' if score else 'Density'} under other priors, block", fontsize=10)
+    ax.set_xlabel("value of a, b, c or d (others 5)")
+    ax.set_ylabel("cond. log-likelihood per case" if score else "edge density (share of all pairs)")
     if "other_priors" not in tables:
         return
     table = tables["other_priors"]
     table = table[(table["method"] == "Bayes") & (table["kind"] == "block")]
-    default = table.loc[table["default"], "cll"].mean()
+    default = table.loc[table["default"], column].mean()
     for k, name in enumerate(PARAMETERS):
-        part = table[(table["parameter"] == name) & ~table["default"]].groupby("value")["cll"].mean()
+        part = table[(table["parameter"] == name) & ~table["default"]].groupby("value")[column].mean()
         values = {float(str(value)): float(score) for value, score in part.items()}
         curve = dict(sorted({**values, DEFAULT: float(default)}.items()))
         ax.plot(
@@ -160,5 +221,5 @@ def _draw_priors(ax: Axes, tables: Tables) -> None:
     ax.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     ax.minorticks_off()
     low, high = ax.get_ylim()
-    ax.set_ylim(min(low, default - 0.3), max(high, default + 0.3))
+    ax.set_ylim(*((min(low, default - 0.3), max(high, default + 0.3)) if score else (0.0, 1.0)))
     ax.legend(frameon=False, fontsize=8, ncols=4)

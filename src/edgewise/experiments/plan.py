@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 Results = Mapping[str, Result]
 Tables = dict[str, "pandas.DataFrame"]
 
-# Fits that may be spent on meeting a density, and how near to it (as a share of it) is near enough.
-MATCHING_FITS = 4
+# How near to a density that is to be met (as a share of it) is near enough.
 NEAR = 0.05
 
 COLUMNS = (
@@ -132,17 +131,18 @@ def matched(
     results: Results,
     density: float,
     method: str,
+    most: int,
 ) -> list[Task]:
     """Fits at the p0 at which a model should have a density, each placed by the ones before it.
 
     The first p0 is interpolated (on the scale of logits) between the fits of the grid; as long as the
     density of the fit made there is not near enough, the next is interpolated with that fit among them, and
     put half-way between its neighbours when two in a row were too sparse or too dense. The list ends with
-    the first fit that is not there yet.
+    the first fit that is not there yet, and has at most `most`.
     """
     known = {p0: _density(results, task, method) for p0, task in grid if task.key in results}
     found: list[Task] = []
-    while len(known) > 1 and len(found) < MATCHING_FITS:
+    while len(known) > 1 and len(found) < most:
         p0, reached = np.array(sorted(known.items())).T
         logits, reached = np.log(p0) - np.log1p(-p0), np.maximum.accumulate(reached)
         logit = np.interp(density, reached, logits)

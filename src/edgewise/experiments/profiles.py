@@ -55,6 +55,8 @@ class Profile:
         Posterior draws from which the leapfrog step is tried.
     rows : int
         Training rows of the figures on simulated data.
+    matching_fits : int
+        Fits that may be spent on meeting a density in Figures 8 and 11.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Profile:
     rows: int = 100
     dense_share: float = 0.4
     fixed_chains: int = 1
+    matching_fits: int = 2
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the files."""
@@ -129,7 +132,7 @@ QUICK = Profile(
     name="quick",
     p0_block=(1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99),
     p0_lattice=(1e-4, 0.01, 0.1, 0.5, 0.9),
-    p0_mnist=(1e-3, 0.1, 0.6),
+    p0_mnist=(1e-3, 0.1, 0.35, 0.6),
     block_replicates=4,
     lattice_replicates=2,
     mnist_replicates=(1, 1),
@@ -148,6 +151,7 @@ QUICK = Profile(
     prior_replicates=1,
     path=30,
     mixture=50,
+    matching_fits=3,
 )
 
 FULL = Profile(
@@ -171,6 +175,7 @@ FULL = Profile(
     refreshment_iterations=10_000_000,
     prior_values=(1.0, 2.0, 10.0, 20.0),
     prior_replicates=3,
+    matching_fits=4,
 )
 
 PROFILES = {profile.name: profile for profile in (SMOKE, QUICK, FULL)}

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+import edgewise
 from edgewise.errors import FileError
 
 MARK = "edgewise-task-1"
@@ -49,18 +50,22 @@ class Task:
     cost: float = field(default=1.0, compare=False)
 
     def digest(self) -> str:
-        """Fingerprint of what is computed."""
-        text = json.dumps([self.function, self.arguments], sort_keys=True)
+        """Fingerprint of what is computed: that files were given is part of it, where they lie is not."""
+        arguments = dict(self.arguments)
+        if "data" in arguments.get("place", {}):
+            arguments["place"] = arguments["place"] | {"data": arguments["place"]["data"] is not None}
+        text = json.dumps([self.function, arguments], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a task found: plain `values`, `arrays`, and the `seconds` of processor time it took."""
+    """What a task found: plain `values`, `arrays`, the `seconds` of processor time and our `version`."""
 
     values: dict[str, Any]
     arrays: dict[str, np.ndarray]
     seconds: float
+    version: str = "unknown"
 
 
 Progress = Callable[[int, int, str, float], None]
@@ -81,7 +86,7 @@ def compute(task: Task) -> Result:
         # Short fits and separated columns are the subject here; the tables tell their quality.
         warnings.simplefilter("ignore", EdgewiseWarning)
         values, arrays = function(**task.arguments)
-    return Result(values, arrays, time.process_time() - started)
+    return Result(values, arrays, time.process_time() - started, edgewise.__version__)
 
 
 def write_result(path: Path, task: Task, result: Result) -> None:
@@ -94,6 +99,7 @@ def write_result(path: Path, task: Task, result: Result) -> None:
         "digest": task.digest(),
         "values": result.values,
         "seconds": result.seconds,
+        "version": result.version,
     }
     content = io.BytesIO()
     np.savez_compressed(content, head=np.array(json.dumps(head)), **result.arrays)  # type: ignore[arg-type]
@@ -118,7 +124,7 @@ def read_result(path: Path, task: Task) -> Result | None:
         raise FileError(f"{path} is damaged ({error}). Delete it; the task will be computed again.") from None
     if head.get("mark") != MARK or head.get("digest") != task.digest():
         return None
-    return Result(head["values"], arrays, float(head["seconds"]))
+    return Result(head["values"], arrays, float(head["seconds"]), head.get("version", "unknown"))
 
 
 def finished(tasks: Iterable[Task], directory: Path) -> dict[str, Result]:
