@@ -253,8 +253,8 @@ def _convergence(tables: dict[str, Any]) -> list[str]:
         "* Convergence of the particle engine with a learned p0: largest R-hat and least effective number of "
         f"draws over all uncertain edges and the edge count, median over training sets: {'; '.join(words)}. "
         "The worst of hundreds of edges is a hard test; chains long enough for it (`edgewise fit` goes on "
-        "until they are) would take many times as long here. Scores and densities are averages over all edges, which are "
-        "known far better.",
+        "until they are) would take many times as long here. Scores and densities are averages over all "
+        "edges, which are known far better.",
     ]
 
 
