@@ -137,7 +137,8 @@ def unbiased_ratio(tables: Tables) -> tuple[str, str]:
     "variance of the ratio",
     "4.1",
     "other",
-    "Its variance is N^2 a^2 Var(f) / n: more data need a smaller jump, or as the square more particles.",
+    "Its variance is N^2 a^2 Var(f) / n: more rows need a smaller jump, or particles that grow as their "
+    "square.",
     "The formula is within 10 % at all jumps for 100 rows, and for ten times the rows a hundred times the "
     "particles give the variance back within 10 % (partly: one of the two).",
 )

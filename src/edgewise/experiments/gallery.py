@@ -38,7 +38,8 @@ REASONS = {
     "Wain Max over Wain Min": "At equal density Wain Min has the smaller penalty, hence less shrinkage; at "
     "an equal penalty the order may differ.",
     "sigma0 falls": "sigma0 has a prior of its own which keeps it from falling further.",
-    "images: samples": "The measures are crude: frequencies and distances see blur and noise, not digits.",
+    "images: samples": "The measures are crude: an image with little ink (Wain Min) is near to many others, "
+    "and frequencies and distances see blur and noise, not digits.",
 }
 
 READING = {
