@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -80,9 +81,9 @@ def claim(name: str, section: str, figure: str, words: str, rule: str) -> Callab
 
 def judge_all(tables: Tables) -> list[Judgement]:
     """Judge every claim from the tables that are there."""
-    # The judges are registered when their modules are imported.
-    from edgewise.experiments import claims_inference, claims_prediction  # noqa: F401
-
+    # The judges are registered when their modules are imported; the page has them in this order.
+    for name in ("claims_inference", "claims_prediction", "claims_images"):
+        import_module(f"edgewise.experiments.{name}")
     found = []
     for each in CLAIMS:
         try:
