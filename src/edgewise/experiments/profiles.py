@@ -151,7 +151,6 @@ QUICK = Profile(
     prior_replicates=1,
     path=30,
     mixture=50,
-    matching_fits=3,
 )
 
 FULL = Profile(
