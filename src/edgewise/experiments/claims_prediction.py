@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,7 +86,14 @@ def bayes_ahead(tables: Tables) -> tuple[str, str]:
     return f"comparisons won: {', '.join(texts)}", joined(verdicts)
 
 
-def robustness(table: pandas.DataFrame, label: str) -> tuple[str, list[str]]:
+def robustness(cases: Iterable[tuple[str, pandas.DataFrame]]) -> tuple[str, str]:
+    """Judge labelled tables: losses of both Bayesian methods over p0 against those along the paths."""
+    found = [_losses(label, table) for label, table in cases]
+    text = "; ".join(text for text, _ in found)
+    return f"nats lost: {text}", joined([verdict for _, verdicts in found for verdict in verdicts])
+
+
+def _losses(label: str, table: pandas.DataFrame) -> tuple[str, list[str]]:
     """Largest losses of both Bayesian methods over p0, and the smaller of those of the paths."""
     texts, verdicts = [], []
     for method in ("Bayes p0", "Bayes PM p0"):
@@ -120,9 +128,7 @@ RULE_ROBUST = (
 )
 def robust(tables: Tables) -> tuple[str, str]:
     """Losses along p0 and along the paths."""
-    found = [robustness(part(tables["fig6"], kind=kind), kind) for kind in SIMULATED]
-    text = "; ".join(text for text, _ in found)
-    return f"nats lost: {text}", joined([verdict for _, verdicts in found for verdict in verdicts])
+    return robustness((kind, part(tables["fig6"], kind=kind)) for kind in SIMULATED)
 
 
 @claim(

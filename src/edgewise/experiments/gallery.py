@@ -22,8 +22,6 @@ REASONS = {
     "Algorithm 1 on the lattice": "It mixes too slowly for its length; see Figure 2.",
     "robust": "The median model keeps every edge whose probability passes one half: with p0 fixed high, all "
     "of them, each with its noise, while the mixture averages the noise away.",
-    "images: robust": "As on the simulated data; where few images are seen, the sparsest median models lack "
-    "edges too.",
     "priors: density": "Beta(20, 5) and Gamma(20, 5) are strong statements against 66 candidates and 100 "
     "rows: the first asks for four edges in five, the second makes weak edges cheap.",
     "upper right corner": "The mixture is there; the median model predicts with one graph only.",

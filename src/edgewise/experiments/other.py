@@ -18,7 +18,7 @@ TITLE = "Training sizes, priors, the leapfrog step and the ratio of a jump"
 PARAMETERS = ("a", "b", "c", "d")
 DEFAULT = 5.0
 # There are many sizes and sets: their table has what the comparison needs, and no more.
-SIZE_COLUMNS = ["kind", "rows", "replicate", "method", "p0", "lam", "density", "density_sd", "cll", "f1"]
+SIZE_COLUMNS = ["kind", "rows", "replicate", "method", "p0", "lam", "density", "cll"]
 METHODS = ("Bayes p0", "Bayes PM p0", "Wain Max", "MLE", "Bayes", "Bayes PM")
 
 
@@ -79,7 +79,7 @@ def tables(plan: Plan, results: Results) -> Tables:
         found["other_priors"] = pandas.concat(parts, ignore_index=True).round(6)
     sizes = score_table([*_sizes(plan), *_lattice_sizes(plan)], results)
     if not sizes.empty:
-        found["other_sizes"] = sizes[SIZE_COLUMNS].round(5)
+        found["other_sizes"] = sizes.loc[sizes["method"].isin(METHODS), SIZE_COLUMNS].round(5)
     return found
 
 
