@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from edgewise import NodewiseLasso, PseudoLikelihoodLasso, datasets, evaluate, exact, predict
+from edgewise import MRF, NodewiseLasso, PseudoLikelihoodLasso, datasets, evaluate, exact, predict
 from edgewise.errors import DataError, EdgewiseWarning
 
 SKLEARN_NODES = 5
@@ -131,7 +131,7 @@ def scores() -> None:
     mixture = []
     for _ in range(100):
         coupling = np.triu(rng.normal(0, 1, (108, 108)) * (rng.random((108, 108)) < 0.3), 1)
-        mixture.append(predict.MRF.from_coupling(rng.normal(size=108), coupling + coupling.T))
+        mixture.append(MRF.from_coupling(rng.normal(size=108), coupling + coupling.T))
     rows = (rng.random((10_000, 108)) < 0.3).astype(np.uint8)
     groups = predict.random_windows(10_000, predict.grid_windows(12, 9), seed=0)
     start = time.perf_counter()

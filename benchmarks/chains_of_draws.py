@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.convergence import effective_draws, indicator_ess, indicator_r_hat, split_chains
 from edgewise.draws import Draws
+from edgewise.draws.convergence import effective_draws, indicator_ess, indicator_r_hat, split_chains
 from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from edgewise import MRF, datasets, exact
-from edgewise._enumeration import Enumeration
-from edgewise._orders import elimination_orders
+from edgewise.exact.enumeration import Enumeration
+from edgewise.exact.orders import elimination_orders
 
 
 def cpu_seconds(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:

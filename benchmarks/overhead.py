@@ -16,7 +16,6 @@ import time
 import numpy as np
 
 from edgewise import exact
-from edgewise.chains import RunResult, run
 from edgewise.data import read_data
 from edgewise.datasets import block_model, lattice_model
 from edgewise.engines.protocol import Problem
@@ -24,7 +23,8 @@ from edgewise.errors import DataError
 from edgewise.features import Features, sufficient_statistics
 from edgewise.model import MRF
 from edgewise.priors import Prior
-from edgewise.progress import Terminal
+from edgewise.run.chains import RunResult, run
+from edgewise.run.progress import Terminal
 
 
 def problem_of(model: MRF, n_rows: int) -> Problem:
@@ -64,7 +64,7 @@ def timed(problem: Problem, engine: str, draws: int, seconds: float | None = Non
 
 def watched(*arguments, **options) -> RunResult:
     """A run with the live table, wherever this is started."""
-    from edgewise import chains
+    from edgewise.run import chains
 
     opened = chains.open_display
     chains.open_display = lambda progress, callback=None: OnPaper()

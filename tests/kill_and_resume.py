@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from edgewise import workers
-from edgewise.chains import run, versions
 from edgewise.engines.protocol import Problem
+from edgewise.run import workers
+from edgewise.run.chains import run, versions
 from toy_engine import TOY, fingerprint, toy_problem
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from edgewise import _moved  # noqa: F401 - old addresses of modules
 from edgewise._version import __version__
 
 if TYPE_CHECKING:
@@ -30,7 +31,21 @@ _HOME = {
     "Posterior": "edgewise.posterior",
     "load_posterior": "edgewise.posterior",
 }
-_MODULES = ("exact", "datasets")
+_MODULES = (
+    "baselines",
+    "data",
+    "datasets",
+    "errors",
+    "evaluate",
+    "exact",
+    "features",
+    "model",
+    "plots",
+    "posterior",
+    "predict",
+    "priors",
+    "report",
+)
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -14,22 +14,22 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from edgewise.chains import RunResult, run
 from edgewise.data import BinaryData, encode_rows, read_data
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
-from edgewise.mixtures import each_given_others, sample_rows
-from edgewise.posterior import Posterior
-from edgewise.predict import (
+from edgewise.posterior.posterior import Posterior
+from edgewise.predict.mixtures import each_given_others, sample_rows
+from edgewise.predict.scores import (
     conditional_log_likelihood,
     conditional_probability,
     log_likelihood,
     pseudo_log_likelihood,
 )
 from edgewise.priors import Prior
-from edgewise.progress import Callback
-from edgewise.stopping import check_whole
+from edgewise.run.chains import RunResult, run
+from edgewise.run.progress import Callback
+from edgewise.run.stopping import check_whole
 
 if TYPE_CHECKING:
     import pandas
@@ -76,7 +76,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
     progress : bool or "lines"
         Whether to show what happens: a live table in terminals and notebooks, plain lines elsewhere.
     callback : callable, optional
-        Called now and then with an :class:`edgewise.progress.View`.
+        Called now and then with an :class:`edgewise.run.progress.View`.
     checkpoint : path, optional
         Directory in which the fit is saved every `checkpoint_every` seconds. A fit that finds its own
         checkpoint there goes on to the very draws it would have made.

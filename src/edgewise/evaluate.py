@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise._lasso import LassoPath
+from edgewise.baselines.solver import LassoPath
 from edgewise.errors import DataError
-from edgewise.model import MRF
-from edgewise.predict import conditional_log_likelihood, pseudo_log_likelihood
+from edgewise.model.mrf import MRF
+from edgewise.predict.scores import conditional_log_likelihood, pseudo_log_likelihood
 
 if TYPE_CHECKING:
     import pandas

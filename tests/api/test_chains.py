@@ -11,15 +11,15 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from edgewise import conductor, stopping, workers
-from edgewise.chains import run
 from edgewise.engines.choose import ENGINES, choose, load_engine
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
 from edgewise.priors import Prior
-from edgewise.stopping import Budget, Look
-from edgewise.workers import worker_count
+from edgewise.run import conductor, stopping, workers
+from edgewise.run.chains import run
+from edgewise.run.stopping import Budget, Look
+from edgewise.run.workers import worker_count
 from toy_engine import TOY, fingerprint, toy_problem
 
 
@@ -122,7 +122,7 @@ def test_the_run_stops_at_the_first_rung_that_suffices(monkeypatch):
         seen.append(len(draws[0]))
         return 4.0 * len(draws[0]), 1.001 if len(draws[0]) >= 100 else 1.2, 0, 1
 
-    monkeypatch.setattr("edgewise.diagnostics.stopping_statistics", made_up)
+    monkeypatch.setattr("edgewise.posterior.diagnostics.stopping_statistics", made_up)
     result = short_run(min_draws=60, max_draws=400, target_ess=300)
     assert seen == [60, 80, 100]  # 80 draws have the ESS but not the agreement
     assert len(result.draws[0]) == 100
@@ -186,7 +186,7 @@ def press_once_sampling(view):
 
 @pytest.mark.parametrize("executor", ["threads", "immediately"])
 def test_ctrl_c_gives_what_is_there_and_extending_goes_on(monkeypatch, executor):
-    monkeypatch.setattr("edgewise.progress.Display.interval", 0.01)
+    monkeypatch.setattr("edgewise.run.progress.Display.interval", 0.01)
     press_once_sampling.pressed = False
     options = {"settings": {"delay": 0.001}, "min_draws": 300, "max_draws": 300}
     if executor == "immediately":
@@ -224,7 +224,7 @@ def test_an_engine_that_fails_fails_the_run():
 
 
 def test_the_callback_sees_the_run_grow(monkeypatch):
-    monkeypatch.setattr("edgewise.progress.Display.interval", 0.0)
+    monkeypatch.setattr("edgewise.run.progress.Display.interval", 0.0)
     views = []
     short_run(callback=views.append, min_draws=60, max_draws=120, target_ess=1e9, max_time=1000)
     assert {view.phase for view in views} == {"warm-up", "sampling", "done"}

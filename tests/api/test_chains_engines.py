@@ -8,8 +8,8 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from edgewise import workers
-from edgewise.chains import run
+from edgewise.run import workers
+from edgewise.run.chains import run
 from toy_engine import fingerprint, toy_problem
 
 ENGINES = ["exact", "particle", "langevin"]

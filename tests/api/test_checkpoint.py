@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgewise import checkpoint as checkpoint_module
-from edgewise.chains import run
-from edgewise.checkpoint import Checkpoint
 from edgewise.draws import Draws
 from edgewise.errors import EdgewiseWarning, FileError
+from edgewise.run import checkpoint as checkpoint_module
+from edgewise.run.chains import run
+from edgewise.run.checkpoint import Checkpoint
 from toy_engine import TOY, fingerprint, toy_problem
 
 TESTS = Path(__file__).parents[1]
@@ -235,7 +235,7 @@ def test_a_full_disk_keeps_the_generation_before(tmp_path, monkeypatch, referenc
 SCRIPT = """
 import sys
 from toy_engine import TOY, toy_problem
-from edgewise.chains import run
+from edgewise.run.chains import run
 from edgewise.errors import FileError
 {before}
 try:

@@ -77,7 +77,7 @@ def test_the_ten_lines_in_a_notebook(ten_lines, promised, tmp_path):
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook()
     # Every update of the display is asked for, so that there is one even in a fit of a second.
-    hurry = "import edgewise.progress; edgewise.progress.Display.interval = 0.0"
+    hurry = "import edgewise.progress; edgewise.run.progress.Display.interval = 0.0"
     first, last = ten_lines.split("\nprint", 1)
     codes = (WIDE + hurry, first, "print" + last, "model")
     notebook.cells = [nbformat.v4.new_code_cell(code) for code in codes]
@@ -145,6 +145,6 @@ def test_ctrl_c_in_a_terminal():
 
 
 def test_time_is_written_in_words():
-    from edgewise.progress import duration
+    from edgewise.run.progress import duration
 
     assert [duration(t) for t in (0.2, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 5 min"]

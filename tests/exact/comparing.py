@@ -8,9 +8,9 @@ import numpy as np
 from truth import Truth
 
 from edgewise import datasets, exact
-from edgewise.convergence import effective_draws, indicator_ess
 from edgewise.data import read_data
 from edgewise.draws import Draws
+from edgewise.draws.convergence import effective_draws, indicator_ess
 from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
 from edgewise.features import Features, sufficient_statistics

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from edgewise import NodewiseLasso, exact
-from edgewise._lasso import Rows, combine_coefficients, lambda_grid, solve_path
+from edgewise.baselines.solver import Rows, combine_coefficients, lambda_grid, solve_path
 from edgewise.datasets import lattice_model
 
 

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import MRF, datasets, exact
-from edgewise._elimination import Elimination
-from edgewise._enumeration import Enumeration
-from edgewise._orders import elimination_orders
 from edgewise.errors import DataError
+from edgewise.exact.elimination import Elimination
+from edgewise.exact.enumeration import Enumeration
+from edgewise.exact.inference import cheapest_order
+from edgewise.exact.orders import elimination_orders
 
 TOLERANCE = 1e-10
 
@@ -36,7 +37,7 @@ def models(draw, max_variables: int = 8, max_order: int = 4) -> MRF:
 
 
 def eliminate(model: MRF) -> Elimination:
-    return Elimination(model, exact._cheapest(model))
+    return Elimination(model, cheapest_order(model))
 
 
 def potential(model: MRF, state: tuple[int, ...]) -> float:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from edgewise import MRF, exact, predict
-from edgewise._annealing import SiteTerms, _base_biases
 from edgewise.datasets import block_model, lattice_model
 from edgewise.errors import EdgewiseWarning
+from edgewise.predict.annealing import SiteTerms, _base_biases
 
 MODELS = {"block": lambda: block_model(0), "lattice": lambda: lattice_model(0)}
 

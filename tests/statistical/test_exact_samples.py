@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from edgewise import MRF, datasets, exact
-from edgewise._elimination import Elimination
-from edgewise._enumeration import Enumeration, pack
+from edgewise.exact.elimination import Elimination
+from edgewise.exact.enumeration import Enumeration, pack
+from edgewise.exact.inference import cheapest_order
 
 SAMPLES = 100_000
 
@@ -72,7 +73,7 @@ def test_lattice_samples_are_independent(rows):
 
 
 def test_a_wrong_sampler_fails_the_same_test(lattice):
-    wrong = WrongSeparatorOrder(lattice, exact._cheapest(lattice))
+    wrong = WrongSeparatorOrder(lattice, cheapest_order(lattice))
     errors = feature_errors(lattice, wrong.sample(SAMPLES, np.random.default_rng(22)))
     assert np.abs(errors).max() > 4.5
 
@@ -104,7 +105,7 @@ def chi_square_probability(model: MRF, sampled: np.ndarray) -> float:
 @pytest.mark.parametrize("method", ["enumeration", "elimination"])
 def test_chi_square_of_all_states(method):
     model = small_model()
-    solver = Enumeration(model) if method == "enumeration" else Elimination(model, exact._cheapest(model))
+    solver = Enumeration(model) if method == "enumeration" else Elimination(model, cheapest_order(model))
     assert chi_square_probability(model, solver.sample(SAMPLES, np.random.default_rng(24))) > 1e-3
 
 
@@ -116,7 +117,7 @@ def test_chi_square_of_gibbs_chains_that_have_forgotten_their_start():
 def test_chi_square_fails_for_samplers_that_are_wrong():
     model = small_model()
     rng = np.random.default_rng(26)
-    wrong = WrongSeparatorOrder(model, exact._cheapest(model)).sample(SAMPLES, rng)
+    wrong = WrongSeparatorOrder(model, cheapest_order(model)).sample(SAMPLES, rng)
     assert chi_square_probability(model, wrong) < 1e-6
     assert chi_square_probability(model, model.gibbs(20_000, 1, rng)) < 1e-6
 

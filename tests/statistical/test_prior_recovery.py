@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from edgewise.convergence import effective_draws
 from edgewise.draws import Draws
+from edgewise.draws.convergence import effective_draws
 from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
 from edgewise.features import Features, Statistics

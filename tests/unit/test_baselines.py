@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from edgewise import NodewiseLasso, PseudoLikelihoodLasso, exact
-from edgewise._selection import extended_bic
+from edgewise.baselines.selection import extended_bic
 from edgewise.datasets import lattice_model
 from edgewise.errors import DataError, EdgewiseWarning
 

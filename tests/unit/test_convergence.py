@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from edgewise import convergence
+from edgewise.draws import convergence
 
 SHAPES = [(4, 1000), (2, 7), (4, 4), (3, 5), (4, 101), (2, 250)]
 

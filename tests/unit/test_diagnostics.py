@@ -8,7 +8,11 @@ from arviz_stats.base import array_stats
 
 from edgewise import exact
 from edgewise.data import read_data
-from edgewise.diagnostics import (
+from edgewise.errors import DataError
+from edgewise.features import Features
+from edgewise.model import MRF
+from edgewise.posterior import Posterior
+from edgewise.posterior.diagnostics import (
     EDGE_COUNT,
     INCLUSION_RATE,
     SLAB_SCALE,
@@ -16,10 +20,6 @@ from edgewise.diagnostics import (
     predictive_check,
     stopping_statistics,
 )
-from edgewise.errors import DataError
-from edgewise.features import Features
-from edgewise.model import MRF
-from edgewise.posterior import Posterior
 from edgewise.priors import Prior
 from helpers import fake_posterior, sparse_draws
 
@@ -248,7 +248,7 @@ def test_weights_count_as_rows():
 def test_gibbs_where_exact_sampling_is_too_wide(monkeypatch):
     model = known_model()
     rows = exact.sample(model, 400, np.random.default_rng(0))
-    monkeypatch.setattr("edgewise.predictive._WIDEST_EXACT", 0)
+    monkeypatch.setattr("edgewise.posterior.predictive._WIDEST_EXACT", 0)
     check = predictive_check(around(model), rows, n_models=30, sweeps=50)
     assert check.method == "gibbs"
     assert np.abs(check.pairs.z).max() < 5

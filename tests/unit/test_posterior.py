@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from edgewise import summaries
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import Features
-from edgewise.posterior import Posterior
+from edgewise.posterior import Posterior, summaries
 from edgewise.priors import BetaInclusion, FixedInclusion, Prior
 from helpers import fake_posterior, sparse_draws
 
@@ -369,7 +368,7 @@ def test_datatree(posterior):
 
 
 def test_a_large_datatree_is_refused(posterior, monkeypatch):
-    monkeypatch.setattr("edgewise.tables._DATATREE_CELLS", 1000)
+    monkeypatch.setattr("edgewise.posterior.tables._DATATREE_CELLS", 1000)
     with pytest.raises(DataError, match="choose edges"):
         posterior.to_datatree()
 
@@ -380,7 +379,7 @@ def test_repr(posterior):
 
 def test_heavy_packages_wait_until_they_are_needed():
     code = (
-        "import sys, edgewise.posterior, edgewise.diagnostics, edgewise.storage\n"
+        "import sys, edgewise.posterior, edgewise.posterior.diagnostics, edgewise.posterior.storage\n"
         "heavy = {'numba', 'pandas', 'xarray', 'arviz_stats', 'networkx', 'scipy', 'h5netcdf'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from edgewise import structure
 from edgewise.errors import DataError
+from edgewise.posterior import structure
 from helpers import fake_posterior
 
 

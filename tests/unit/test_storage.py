@@ -12,10 +12,9 @@ import pytest
 import xarray
 
 import edgewise
-from edgewise import storage
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features
-from edgewise.posterior import Posterior
+from edgewise.posterior import Posterior, storage
 from edgewise.priors import BetaInclusion, Prior
 from helpers import fake_posterior, sparse_draws
 
@@ -189,7 +188,7 @@ def test_a_saved_posterior_opens_without_numba(saved):
         "import sys\n"
         "sys.modules['numba'] = None\n"
         "import edgewise\n"
-        "from edgewise.diagnostics import diagnose\n"
+        "from edgewise.posterior.diagnostics import diagnose\n"
         f"posterior = edgewise.load_posterior({str(saved)!r})\n"
         "posterior.summary(), posterior.graph(), posterior.median_model, diagnose(posterior)\n"
         "print(repr(posterior))"

@@ -161,7 +161,7 @@ def _test_files() -> str:
 
     import numpy as np
 
-    from edgewise.posterior import load_posterior
+    from edgewise.posterior.posterior import load_posterior
     from edgewise.report import write_report
 
     posterior = _STATE.get("posterior")

@@ -32,7 +32,7 @@ def summary(
     edgewise summary votes --json | jq '.edges[] | select(.inclusion > 0.9) | .edge'
     """
     from edgewise.cli import shown
-    from edgewise.diagnostics import diagnose
+    from edgewise.posterior.diagnostics import diagnose
 
     found = options.open_posterior(posterior)
     if json:
@@ -282,7 +282,7 @@ def compare(
 
 
 def _fit_lasso(source: str, posterior: Any, method: str, missing: options.Missing) -> Any:
-    from edgewise.baselines import NodewiseLasso, PseudoLikelihoodLasso
+    from edgewise.baselines.lassos import NodewiseLasso, PseudoLikelihoodLasso
 
     data = options.read_same_data(source, posterior, missing)
     if method == "nodewise":

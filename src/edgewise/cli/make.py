@@ -18,7 +18,7 @@ from edgewise.errors import DataError
 if TYPE_CHECKING:
     from edgewise.cli.running import Request
     from edgewise.data import BinaryData
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 DEMO_ROWS = 400
 DEMO_WARM_UP = 60
@@ -74,7 +74,7 @@ def simulate(
     import numpy as np
 
     from edgewise import datasets
-    from edgewise.mixtures import sample_rows
+    from edgewise.predict.mixtures import sample_rows
 
     if kind not in KINDS:
         raise typer.BadParameter(f"There is no kind {kind!r}; the kinds are {', '.join(KINDS)}")
@@ -212,7 +212,7 @@ def _show(posterior: Posterior, output: Path) -> None:
     """Show what was found, and say honestly how good it is."""
     from edgewise.cli.shown import console, show_posterior
     from edgewise.datasets import DIGITS_SHAPE
-    from edgewise.diagnostics import diagnose
+    from edgewise.posterior.diagnostics import diagnose
 
     found = diagnose(posterior)
     show_posterior(posterior, found, top=5, rest=f"see {output}/edges.csv")

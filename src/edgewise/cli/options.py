@@ -15,7 +15,7 @@ from edgewise.errors import FileError
 
 if TYPE_CHECKING:
     from edgewise.data import BinaryData
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 DATA, PRIOR, SAMPLING, OUTPUT = "Data", "Prior", "Sampling", "Output"
 
@@ -229,7 +229,7 @@ def find_posterior(path: Path) -> Path:
 
 def open_posterior(path: Path) -> Posterior:
     """Load the posterior of a fit's directory or file."""
-    from edgewise.posterior import load_posterior
+    from edgewise.posterior.posterior import load_posterior
 
     return load_posterior(find_posterior(path))
 

@@ -18,7 +18,7 @@ from edgewise.errors import DataError, EdgewiseWarning, FileError
 
 if TYPE_CHECKING:
     from edgewise.data import BinaryData
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
     from edgewise.priors import Prior
 
 ORDINARY_WORDS = {
@@ -211,7 +211,7 @@ def _reproducing(posterior: Posterior) -> str:
 def finish(posterior: Posterior, request: Request) -> None:
     """Show the result, say where it is and how to go on."""
     from edgewise.cli import shown
-    from edgewise.diagnostics import diagnose
+    from edgewise.posterior.diagnostics import diagnose
 
     found = diagnose(posterior, request.target_ess or 400)
     directory = request.directory

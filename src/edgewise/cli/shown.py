@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas
     from rich.console import Console
 
-    from edgewise.diagnostics import Diagnostics
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.diagnostics import Diagnostics
+    from edgewise.posterior.posterior import Posterior
 
 COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
 WIDE = 500

@@ -12,14 +12,14 @@ from edgewise.cli.options import open_posterior
 from edgewise.errors import DataError, FileError
 
 if TYPE_CHECKING:
-    from edgewise.model import MRF
+    from edgewise.model.mrf import MRF
 
 BEYOND = 4.0  # standard errors
 
 
 def read_model(path: Path) -> MRF:
     """A model from its JSON file."""
-    from edgewise.model import MRF
+    from edgewise.model.mrf import MRF
 
     try:
         text = path.read_text(encoding="utf-8")

@@ -61,7 +61,7 @@ def predict(
     import numpy as np
 
     from edgewise.data import encode_rows
-    from edgewise.predict import conditional_probability
+    from edgewise.predict.scores import conditional_probability
 
     found = options.open_posterior(posterior)
     cells = encode_rows(rows, found.names, found.levels, allow_missing=True)
@@ -144,7 +144,7 @@ def sample(
     """
     import numpy as np
 
-    from edgewise.mixtures import sample_rows
+    from edgewise.predict.mixtures import sample_rows
 
     found = options.open_posterior(posterior)
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.model import MRF
+from edgewise.model.mrf import MRF
 
 COUPLING_SD = 0.5
 FIELD_SD = 0.1

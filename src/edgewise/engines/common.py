@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.draws import Draws
+from edgewise.draws.draws import Draws
 from edgewise.engines.protocol import STARTS, Problem
 from edgewise.errors import DataError
 from edgewise.priors import COMMON, FORBIDDEN, FORCED

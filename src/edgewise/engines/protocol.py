@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from edgewise.draws import Draws
+from edgewise.draws.draws import Draws
 from edgewise.features import Features, Statistics
 from edgewise.priors import ResolvedPrior
 

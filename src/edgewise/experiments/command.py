@@ -217,7 +217,7 @@ def _enough(name: str, tables: Tables) -> bool:
 
 def _state(plan: Plan, figures: tuple[str, ...], results: Results, directory: Path) -> dict[str, Any]:
     """What the directory has: the figures of this run and of earlier ones."""
-    from edgewise.chains import versions
+    from edgewise.run.chains import versions
 
     modules = [figure_module(name) for name in figures]
     tasks: list[Task] = []

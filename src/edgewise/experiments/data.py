@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.model import MRF
+from edgewise.model.mrf import MRF
 
 BLOCK_EDGES = 20
 KINDS = ("block", "lattice", "mnist")
@@ -82,7 +82,7 @@ def case(
     if kind == "mnist":
         return _images(rows, replicate, seed, test_rows, images, data)
     from edgewise import exact
-    from edgewise.predict import grid_windows, random_windows
+    from edgewise.predict.scores import grid_windows, random_windows
 
     truth = true_model(kind, seed, side)
     train = exact.sample(truth, rows, stream(seed, kind, TRAIN, rows, replicate))
@@ -94,7 +94,7 @@ def case(
 
 
 def _images(rows: int, replicate: int, seed: int, test_rows: int, images: str, data: str | None) -> Case:
-    from edgewise.predict import grid_windows, random_windows
+    from edgewise.predict.scores import grid_windows, random_windows
 
     pool, test, shape, source = _image_rows(images, data)
     rng = stream(seed, "mnist", TRAIN, rows, replicate)

@@ -16,7 +16,7 @@ from edgewise.experiments.profiles import Profile
 from edgewise.experiments.runner import Task
 
 if TYPE_CHECKING:
-    from edgewise.model import MRF
+    from edgewise.model.mrf import MRF
 
 ALPHAS = (0.0, 0.5, 0.9, 0.99)
 STEPS = (0.01, 0.03, 0.1, 0.3)
@@ -45,7 +45,7 @@ def fixed_graph(
     alpha: float | None = None,
 ) -> Found:
     """Draw the parameters of the true graph: means, standard deviations and autocorrelations."""
-    from edgewise.convergence import effective_draws
+    from edgewise.draws.convergence import effective_draws
 
     posterior = _posterior(seed, rows, engine, draws, thin, warm_up, place, step, alpha)
     values = np.stack([posterior.draws_of(tuple(clique)) for clique in posterior.features.members])
@@ -223,7 +223,7 @@ def ratio_errors(means: np.ndarray, rows: int, particles: int, jump: float) -> d
 def _means_without(truth: MRF) -> np.ndarray:
     """Mean of the feature of every pair in the model without that pair."""
     from edgewise import exact
-    from edgewise.model import MRF
+    from edgewise.model.mrf import MRF
 
     found = []
     for i, j in zip(*np.triu_indices(truth.n_variables, 1)):

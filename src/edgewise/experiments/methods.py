@@ -15,7 +15,7 @@ import numpy as np
 from edgewise.experiments.data import Case, case
 from edgewise.experiments.profiles import Profile
 from edgewise.experiments.runner import Task
-from edgewise.model import MRF
+from edgewise.model.mrf import MRF
 
 ENGINE_WORDS = {"particle": "", "exact": " Exact", "langevin": " Algorithm 1"}
 LASSOS = ("Wain Max", "Wain Min", "MLE")
@@ -50,7 +50,7 @@ def score(case: Case, model: Any, density: float, selected: MRF) -> dict[str, fl
         Its edges are the ones found.
     """
     from edgewise.evaluate import edge_scores
-    from edgewise.predict import conditional_log_likelihood
+    from edgewise.predict.scores import conditional_log_likelihood
 
     row = {"density": float(density), "edges": float(len(selected.cliques))}
     row["cll"] = float(conditional_log_likelihood(model, case.test, case.groups).mean())
@@ -137,7 +137,7 @@ def bayes(
     if kind == "lattice":
         values["width"], values["median_edges"] = _width(median), len(median.cliques)
     if generated:
-        from edgewise.mixtures import sample_rows
+        from edgewise.predict.mixtures import sample_rows
 
         models = posterior.mixture(mixture)
         arrays["samples Bayes"] = sample_rows(models, generated, np.random.default_rng([seed, 1]))
@@ -159,14 +159,14 @@ def _prior(p0: float | None, changed: dict[str, float]) -> Any:
 
 def _quality(posterior: Any) -> dict[str, float]:
     """Worst R-hat and least effective number of draws among the uncertain edges and the edge count."""
-    from edgewise.diagnostics import stopping_statistics
+    from edgewise.posterior.diagnostics import stopping_statistics
 
     ess, r_hat, _, uncertain = stopping_statistics(posterior.draws, posterior.n_cliques)
     return {"ess": float(ess), "r_hat": float(r_hat), "uncertain": float(uncertain)}
 
 
 def _width(model: MRF) -> int:
-    from edgewise.exact import elimination_width
+    from edgewise.exact.inference import elimination_width
 
     return int(elimination_width(model))
 
@@ -185,7 +185,7 @@ def lasso(
     """Fit one whole path; "Wain" gives both of its combinations, "MLE" one model per penalty."""
     from dataclasses import replace
 
-    from edgewise.baselines import NodewiseLasso, PseudoLikelihoodLasso
+    from edgewise.baselines.lassos import NodewiseLasso, PseudoLikelihoodLasso
     from edgewise.errors import DataError
     from edgewise.evaluate import average_precision
 
@@ -220,7 +220,7 @@ def lasso(
             arrays[label] = model.coupling[np.triu_indices(model.n_variables, 1)].astype(np.float32)
             values.setdefault("at", {})[label] = score(here, model, model.density, model)
             if generated:
-                from edgewise.mixtures import sample_rows
+                from edgewise.predict.mixtures import sample_rows
 
                 number = LASSOS.index(name)
                 arrays[f"samples {label}"] = sample_rows(

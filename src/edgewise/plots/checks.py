@@ -45,7 +45,7 @@ def predictive(
     title : str, optional
         Title of the axes.
     **options
-        Passed to :func:`edgewise.diagnostics.predictive_check`.
+        Passed to :func:`edgewise.posterior.diagnostics.predictive_check`.
     """
     if kind not in KINDS:
         raise DataError(f"There is no predictive check of {kind!r}; choose from {', '.join(KINDS)}.")
@@ -77,7 +77,7 @@ def _check(source: Any, data: Any, options: dict[str, Any]) -> Any:
         return source
     if data is None:
         raise DataError("A predictive check needs data=: the rows to compare with.")
-    from edgewise.diagnostics import predictive_check
+    from edgewise.posterior.diagnostics import predictive_check
 
     return predictive_check(as_posterior(source), data, **options)
 

@@ -11,7 +11,7 @@ from edgewise.errors import DataError
 from edgewise.plots.style import SET_BY_PRIOR
 
 if TYPE_CHECKING:
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from edgewise.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 Parameter = str | Sequence[int | str]
 

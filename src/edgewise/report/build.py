@@ -18,7 +18,7 @@ from edgewise.report.payload import as_json, make_payload
 from edgewise.report.tables import replacing
 
 if TYPE_CHECKING:
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 SCRIPTS = ("common.js", "network.js", "table.js", "evidence.js", "main.js")
 
@@ -75,7 +75,7 @@ def build_report(
     grid: tuple[int, int] | None = None,
 ) -> str:
     """Return the page of :func:`write_report` as text."""
-    from edgewise.diagnostics import diagnose
+    from edgewise.posterior.diagnostics import diagnose
 
     found = diagnose(posterior)
     script = "(function () {\n'use strict';\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"

@@ -12,7 +12,7 @@ from edgewise.plots.source import categories, conditional_means
 from edgewise.plots.style import EVIDENCE, SET_BY_PRIOR
 
 if TYPE_CHECKING:
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 MOST_EDGES = 15_000
 """Number of edges the page lists at most; all of them up to 173 variables."""

@@ -11,7 +11,7 @@ from edgewise.plots.traces import prior_density
 from edgewise.report import charts
 
 if TYPE_CHECKING:
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 LIGHTS = {
     "green": '<circle cx="17" cy="17" r="15" fill="#009e73"/>'
@@ -177,7 +177,7 @@ def predictive(posterior: Posterior, data: Any) -> str:
     """Posterior predictive check against the data of the fit; nothing without data."""
     if data is None or posterior.n_variables > MOST_CHECKED:
         return ""
-    from edgewise.diagnostics import predictive_check
+    from edgewise.posterior.diagnostics import predictive_check
 
     models = int(np.clip(3000 // posterior.n_variables, 20, 50))
     check = predictive_check(posterior, data, n_models=models, sweeps=50, max_rows=1000)

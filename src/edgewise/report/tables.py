@@ -13,7 +13,7 @@ import numpy as np
 from edgewise.errors import FileError
 
 if TYPE_CHECKING:
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -17,7 +17,7 @@ from edgewise.report import charts
 from edgewise.report.payload import WORDS
 
 if TYPE_CHECKING:
-    from edgewise.posterior import Posterior
+    from edgewise.posterior.posterior import Posterior
 
 ENGINES = {
     "exact": "a Metropolis-within-Gibbs sampler with the partition function computed exactly by enumeration",

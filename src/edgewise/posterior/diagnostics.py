@@ -1,0 +1,345 @@
+"""Can the draws be trusted? Stopping statistics, the traffic light and its few warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from edgewise.draws import convergence
+from edgewise.draws.draws import Draws
+from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
+from edgewise.priors import SEPARATE
+
+if TYPE_CHECKING:
+    import pandas
+
+    from edgewise.posterior.posterior import Posterior
+
+__all__ = [
+    "CheckPart",
+    "Diagnostics",
+    "PredictiveCheck",
+    "StoppingStatistics",
+    "diagnose",
+    "engine_rates",
+    "predictive_check",
+    "stopping_statistics",
+]
+
+# An edge outside this range of frequencies is as good as decided; its few flips say little about mixing.
+UNCERTAIN = (0.05, 0.95)
+EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE = -1, -2, -3
+R_HAT_GOOD, R_HAT_POOR, R_HAT_BAD = 1.01, 1.05, 1.2
+ESS_POOR = 100
+WEIGHT_ESS_POOR = 0.3
+LIGHTS = {
+    "green": "the chains agree and every uncertain edge has enough effective draws",
+    "amber": "usable with care: look at the numbers below before quoting single probabilities",
+    "red": "do not trust single probabilities yet: the numbers below say what to do",
+}
+
+
+class StoppingStatistics(NamedTuple):
+    """The state of a run, from its draws alone.
+
+    Attributes
+    ----------
+    min_bulk_ess : float
+        Effective number of draws of the slowest quantity: uncertain edges, number of edges, p0, sigma0.
+    max_rhat : float
+        Largest R-hat of the same quantities.
+    slowest_index : int
+        The slowest quantity: a candidate, or EDGE_COUNT (-1), INCLUSION_RATE (-2) or SLAB_SCALE (-3).
+    n_uncertain : int
+        Number of candidates that are active in 5 to 95 % of the draws.
+    """
+
+    min_bulk_ess: float
+    max_rhat: float
+    slowest_index: int
+    n_uncertain: int
+
+
+def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStatistics:
+    """Effective draws and R-hat of the slowest quantity of all chains.
+
+    Chains may differ in length; the common first part is used. With fewer than four draws nothing can be
+    said: no effective draws and an infinite R-hat. A quantity that never changes does not count.
+    """
+    length = min((len(chain) for chain in draws), default=0)
+    if length < convergence.FEWEST_DRAWS:
+        return StoppingStatistics(0.0, np.inf, EDGE_COUNT, 0)
+    chains = [chain if len(chain) == length else chain[:length] for chain in draws]
+    counts = np.zeros(n_cliques, np.int64)
+    for chain in chains:
+        counts += np.bincount(chain.indices, minlength=n_cliques)
+    frequency = counts / (length * len(chains))
+    uncertain = np.flatnonzero((frequency >= UNCERTAIN[0]) & (frequency <= UNCERTAIN[1]))
+
+    common = np.array(
+        [
+            [chain.n_edges for chain in chains],
+            [chain.inclusion_rate for chain in chains],
+            [chain.slab_scale for chain in chains],
+        ],
+        float,
+    )
+    moving = np.flatnonzero(np.ptp(common.reshape(3, -1), axis=1) > 0)
+    index = np.array([EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE])[moving]
+    ess = convergence.bulk_ess(common[moving])
+    r_hat = convergence.rank_r_hat(common[moving])
+    if len(uncertain):
+        indicators = _indicators(chains, uncertain, n_cliques)
+        index = np.concatenate([uncertain, index])
+        ess = np.concatenate([convergence.indicator_ess(indicators), ess])
+        r_hat = np.concatenate([convergence.indicator_r_hat(indicators), r_hat])
+    if not len(index):
+        # Nothing moves at all: every draw repeats the first one, and agreement is all there is to see.
+        return StoppingStatistics(float(length * len(chains)), 1.0, EDGE_COUNT, 0)
+    slowest = int(np.argmin(ess))
+    return StoppingStatistics(float(ess[slowest]), float(r_hat.max()), int(index[slowest]), len(uncertain))
+
+
+def _indicators(chains: Sequence[Draws], cliques: np.ndarray, n_cliques: int) -> np.ndarray:
+    """0/1 values of some cliques: uint8 (cliques, chains, draws)."""
+    row = np.full(n_cliques, -1)
+    row[cliques] = np.arange(len(cliques))
+    result = np.zeros((len(cliques), len(chains), len(chains[0])), np.uint8)
+    for number, chain in enumerate(chains):
+        where = row[chain.indices]
+        draw = np.repeat(np.arange(len(chain)), chain.n_edges)
+        wanted = where >= 0
+        result[where[wanted], number, draw[wanted]] = 1
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """Whether the draws can be trusted, in one word, a few sentences and a table.
+
+    Attributes
+    ----------
+    light : str
+        "green", "amber" or "red"; :attr:`meaning` says what that stands for.
+    messages : list of str
+        Warnings of at most three kinds, each with its number and remedy; empty when all is well.
+    notes : list of str
+        Explanations that are not warnings, such as indicators that never flip.
+    table : DataFrame
+        One row per quantity: the number of edges, p0, sigma0, and every edge that flips, slowest first.
+    max_r_hat, min_ess : float
+        Of the uncertain edges, the number of edges, p0 and sigma0.
+    slowest : str
+        Name of the quantity with the fewest effective draws.
+    n_uncertain, n_never_flip : int
+        Edges active in 5 to 95 % of the draws, and edges that never flip.
+    rates : dict
+        Acceptance of births, deaths and swaps, weight ESS and resamplings per iteration, where reported.
+    """
+
+    light: str
+    messages: list[str]
+    notes: list[str]
+    table: pandas.DataFrame
+    max_r_hat: float
+    min_ess: float
+    slowest: str
+    n_uncertain: int
+    n_never_flip: int
+    rates: dict[str, float]
+
+    @property
+    def meaning(self) -> str:
+        """The light in words."""
+        return LIGHTS[self.light]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.light}: {self.meaning}", *self.messages, *self.notes])
+
+
+def diagnose(posterior: Posterior, target_ess: float = 400) -> Diagnostics:
+    """Judge the draws of a posterior.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    target_ess : float
+        Effective number of draws that the slowest uncertain edge should have.
+    """
+    seen = stopping_statistics(posterior.draws, posterior.n_cliques)
+    slowest = _name(posterior, seen.slowest_index)
+    worst, messages = 0, []
+    if posterior.n_draws < convergence.FEWEST_DRAWS:
+        worst = 2
+        messages.append(
+            f"The chains have {_counted(posterior.n_draws, 'draw')} each, too few to judge anything: "
+            f"draw at least {convergence.FEWEST_DRAWS}, better 1,000, per chain."
+        )
+    else:
+        for level, message in (_agreement(posterior, seen), _precision(posterior, seen, slowest, target_ess)):
+            worst = max(worst, level)
+            if message:
+                messages.append(message)
+    rates = engine_rates(posterior)
+    level, message = _engine_health(posterior, rates)
+    if message:
+        worst = max(worst, level)
+        messages.append(message)
+    never = int((~posterior.quality.varies).sum())
+    return Diagnostics(
+        ("green", "amber", "red")[worst],
+        messages,
+        _notes(posterior),
+        _table(posterior),
+        seen.max_rhat,
+        seen.min_bulk_ess,
+        slowest,
+        seen.n_uncertain,
+        never,
+        rates,
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _name(posterior: Posterior, index: int) -> str:
+    if index >= 0:
+        return posterior.features.label(index, posterior.names)
+    return {EDGE_COUNT: "number of edges", INCLUSION_RATE: "p0", SLAB_SCALE: "sigma0"}[index]
+
+
+def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str]:
+    if not seen.max_rhat >= R_HAT_GOOD:
+        return 0, ""
+    frequency = posterior.inclusion_frequency
+    uncertain = (frequency >= UNCERTAIN[0]) & (frequency <= UNCERTAIN[1])
+    r_hat = np.where(uncertain, posterior.quality.r_hat, 0.0)
+    above = int((r_hat >= R_HAT_GOOD).sum())
+    where = "the number of edges, p0 or sigma0"
+    if above:
+        edge = posterior.features.label(int(r_hat.argmax()), posterior.names)
+        where = f"{above} of {seen.n_uncertain} uncertain edges, most for {edge} ({r_hat.max():.3f})"
+    remedy = (
+        "the chains stay in different graphs: start more chains, or compare engines"
+        if seen.max_rhat >= R_HAT_BAD
+        else "continue the run (extend)"
+    )
+    message = (
+        f"The chains do not agree yet: R-hat reaches {seen.max_rhat:.3f} (below {R_HAT_GOOD} wanted), "
+        f"in {where}; {remedy}."
+    )
+    return 2 if seen.max_rhat >= R_HAT_POOR else 1, message
+
+
+def _precision(
+    posterior: Posterior, seen: StoppingStatistics, slowest: str, target: float
+) -> tuple[int, str]:
+    if seen.min_bulk_ess >= target:
+        return 0, ""
+    more = posterior.n_draws * (target / max(seen.min_bulk_ess, 1.0) - 1)
+    more = max(100, math.ceil(more / 100) * 100)
+    message = (
+        f"Few effective draws: {slowest} has {seen.min_bulk_ess:,.0f} of "
+        f"{posterior.n_chains * posterior.n_draws:,} draws ({target:,.0f} wanted), so a probability near one "
+        f"half is uncertain by about {0.5 / math.sqrt(max(seen.min_bulk_ess, 1.0)):.2f}; "
+        f"continue with extend(draws={more:,})."
+    )
+    return 2 if seen.min_bulk_ess < ESS_POOR else 1, message
+
+
+def engine_rates(posterior: Posterior) -> dict[str, float]:
+    """Rates of all chains together from the engines' counters, those that were reported."""
+    counters = posterior.counters
+    totals: dict[str, float] = {}
+    for part in counters:
+        for key, value in part.items():
+            totals[key] = totals.get(key, 0.0) + float(value)
+    rates = {}
+    for move in ("birth", "death", "swap"):
+        tries = totals.get(f"{move}_tries", 0.0)
+        if tries > 0:
+            rates[f"{move}_acceptance"] = totals.get(f"{move}_accepts", 0.0) / tries
+    if "weight_ess" in totals:
+        rates["weight_ess"] = totals["weight_ess"] / len(counters)
+    if "resamplings" in totals and totals.get("iterations", 0.0) > 0:
+        rates["resamplings_per_iteration"] = totals["resamplings"] / totals["iterations"]
+    return rates
+
+
+def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, str]:
+    lowest = min(
+        (float(part["weight_ess"]) for part in posterior.counters if "weight_ess" in part), default=1.0
+    )
+    if lowest < WEIGHT_ESS_POOR:
+        return 1, (
+            f"The particles lag behind the parameters: their weights are worth {lowest:.0%} of their number "
+            f"in the worst chain (above {WEIGHT_ESS_POOR:.0%} wanted), so probabilities may be biased; "
+            "use more particles or more sweeps per iteration."
+        )
+    moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
+    if moves and max(moves) == 0 and (posterior.resolved_prior.status <= SEPARATE).any():
+        return 2, (
+            "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only "
+            "the graph they started from; run longer, or use another engine."
+        )
+    return 0, ""
+
+
+def _notes(posterior: Posterior) -> list[str]:
+    notes = []
+    counts, total = posterior.table.counts, posterior.table.total
+    absent, present = int((counts == 0).sum()), int((counts == total).sum())
+    if absent or present:
+        notes.append(
+            f"{absent + present:,} of {posterior.n_cliques:,} edges never flip: {absent:,} are absent and "
+            f"{present:,} present in all of {_counted(total, 'draw')}. R-hat does not apply to them, and "
+            "without the engine's acceptance probabilities their Bayes factors are bounds."
+        )
+    if posterior.n_chains == 1:
+        notes.append("There is one chain: R-hat compares its two halves, which cannot show a missed region.")
+    if posterior.statistics.n_rows == 0:
+        notes.append("There are no data: the posterior is the prior.")
+    if posterior.info.get("interrupted"):
+        notes.append("The run was interrupted; the draws up to then are valid.")
+    return notes
+
+
+def _table(posterior: Posterior) -> pandas.DataFrame:
+    import pandas
+
+    quality = posterior.quality
+    common = np.stack([posterior.edge_count(), posterior.inclusion_rate, posterior.slab_scale]).astype(float)
+    enough = posterior.n_draws >= convergence.FEWEST_DRAWS
+    unknown = np.full(3, np.nan)
+    ess = convergence.bulk_ess(common) if enough else unknown
+    spread = common.reshape(3, -1).std(axis=1, ddof=1) if common[0].size > 1 else np.zeros(3)
+    ups, downs = posterior.transitions()
+    edges = np.flatnonzero(quality.varies)
+    edges = edges[np.argsort(quality.ess[edges], kind="stable")]
+    # Both outer deciles of a rarer edge fall on its zeros: its tail is its indicator.
+    tail = quality.ess[edges]
+    if enough:
+        frequent = np.flatnonzero(posterior.inclusion_frequency[edges] >= 0.1)
+        for batch in posterior.table.batches(frequent):
+            found = convergence.tail_ess(posterior.table.dense(edges[batch]))
+            tail[batch] = np.where(found >= posterior.table.total, tail[batch], found)
+    return pandas.DataFrame(
+        {
+            "quantity": ["number of edges", "p0", "sigma0", *posterior.labels()[edges]],
+            "mean": np.concatenate([common.mean(axis=(1, 2)), posterior.inclusion_probability[edges]]),
+            "mcse": np.concatenate([spread / np.sqrt(ess), quality.mcse[edges]]),
+            "r_hat": np.concatenate(
+                [convergence.rank_r_hat(common) if enough else unknown, quality.r_hat[edges]]
+            ),
+            "ess_bulk": np.concatenate([ess, quality.ess[edges]]),
+            "ess_tail": np.concatenate([convergence.tail_ess(common) if enough else unknown, tail]),
+            "flips_up": np.concatenate([np.zeros(3, int), ups[edges]]),
+            "flips_down": np.concatenate([np.zeros(3, int), downs[edges]]),
+        }
+    )

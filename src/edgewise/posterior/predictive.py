@@ -1,0 +1,238 @@
+"""Posterior predictive checks: does data made by models of the posterior look like the data?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.errors import DataError
+
+if TYPE_CHECKING:
+    from edgewise.data import BinaryData
+    from edgewise.model.mrf import MRF
+    from edgewise.posterior.posterior import Posterior
+
+# Above this width the tables of exact sampling cost more than many Gibbs sweeps.
+_WIDEST_EXACT = 12
+
+
+@dataclass(frozen=True, eq=False)
+class CheckPart:
+    """One kind of statistic, of the data and of the replicated data sets.
+
+    Attributes
+    ----------
+    members : int array (k, order)
+        Variables of each statistic (for the number of ones: the number itself).
+    observed : float64 array (k,)
+        Frequency in the data.
+    mean, sd : float64 arrays (k,)
+        Over the replicated data sets.
+    low, high : float64 arrays (k,)
+        Equal-tailed interval of the replicated data sets.
+    """
+
+    members: np.ndarray
+    observed: np.ndarray
+    mean: np.ndarray
+    sd: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def z(self) -> np.ndarray:
+        """Distance of the data from the replications in their standard deviations."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z = (self.observed - self.mean) / self.sd
+        return np.where(self.observed == self.mean, 0.0, z)
+
+    @property
+    def inside(self) -> float:
+        """Share of the statistics whose data value lies in the interval."""
+        rounding = 1e-12
+        within = (self.observed >= self.low - rounding) & (self.observed <= self.high + rounding)
+        return float(within.mean()) if len(within) else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class PredictiveCheck:
+    """Comparison of the data with data sets drawn from the posterior mixture.
+
+    Attributes
+    ----------
+    means, pairs, triples : CheckPart
+        Frequency of ones, of joint ones of two and of three variables.
+    ones : CheckPart
+        Distribution of the number of ones in a row, 0 to p.
+    names : tuple of str
+    n_models, n_rows : int
+        Replicated data sets and the rows of each.
+    probability : float
+        Content of the intervals.
+    method : str
+        How the rows were drawn: "exact" or "gibbs" (or "exact and gibbs").
+    """
+
+    means: CheckPart
+    pairs: CheckPart
+    triples: CheckPart
+    ones: CheckPart
+    names: tuple[str, ...]
+    n_models: int
+    n_rows: int
+    probability: float
+    method: str
+
+    def parts(self) -> dict[str, CheckPart]:
+        """The four comparisons by name."""
+        return {"means": self.means, "pairs": self.pairs, "triples": self.triples, "ones": self.ones}
+
+    def label(self, kind: str, index: int) -> str:
+        """Readable name of one statistic."""
+        members = self.parts()[kind].members[index]
+        if kind == "ones":
+            return f"{members[0]} ones"
+        return " -- ".join(self.names[i] for i in members)
+
+    def worst(self, kind: str) -> tuple[str, float]:
+        """The statistic that fits least, with its z."""
+        part = self.parts()[kind]
+        index = int(np.argmax(np.abs(part.z)))
+        return self.label(kind, index), float(part.z[index])
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_models} replicated data sets of {self.n_rows:,} rows ({self.method}); "
+            f"{self.probability:.0%} of each kind should lie in its interval:"
+        ]
+        for kind, part in self.parts().items():
+            if len(part.observed):
+                label, z = self.worst(kind)
+                lines.append(f"  {kind}: {part.inside:.0%} inside; farthest: {label} (z = {z:+.1f})")
+        return "\n".join(lines)
+
+
+def predictive_check(
+    posterior: Posterior,
+    data: BinaryData | Any,
+    *,
+    n_models: int = 50,
+    seed: int = 0,
+    probability: float = 0.95,
+    n_triples: int = 500,
+    sweeps: int = 100,
+    max_rows: int = 5000,
+) -> PredictiveCheck:
+    """Compare the data with data sets of the same size drawn from models of the posterior.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    data : BinaryData or rows in the coding of the fit
+        The data that were fitted, or others with the same variables.
+    n_models : int
+        Draws of the posterior, each of which makes one data set.
+    seed : int
+        Seed of the choice of draws and triples and of the replicated rows.
+    probability : float
+        Content of the intervals.
+    n_triples : int
+        All triples of variables if there are at most so many, otherwise so many at random.
+    sweeps : int
+        Gibbs sweeps per row where exact sampling is too expensive.
+    max_rows : int
+        Most rows of a replicated data set; with longer data the intervals are wider than they could be.
+    """
+    if not 0 < probability < 1:
+        raise DataError(f"probability must lie strictly between 0 and 1, not {probability!r}.")
+    rows, weights = _rows_of(posterior, data)
+    if len(rows) == 0:
+        raise DataError("A predictive check compares with data, and there are no rows.")
+    rng = np.random.default_rng(seed)
+    triples = _choose_triples(rows.shape[1], n_triples, rng)
+    total = len(rows) if weights is None else max(1, round(float(weights.sum())))
+    n_rows = min(total, max_rows)
+    models = posterior.mixture(n_models, seed)
+    replicated, methods = [], set()
+    for model in models:
+        sample, method = _sample(model, n_rows, sweeps, rng)
+        methods.add(method)
+        replicated.append(_statistics(sample, None, triples))
+    observed = _statistics(rows, weights, triples)
+    p = rows.shape[1]
+    members = [
+        np.arange(p)[:, None],
+        np.stack(np.triu_indices(p, 1), axis=1),
+        triples,
+        np.arange(p + 1)[:, None],
+    ]
+
+    def part(kind: int) -> CheckPart:
+        values = np.stack([statistics[kind] for statistics in replicated])
+        tail = (1 - probability) / 2
+        low, high = np.quantile(values, [tail, 1 - tail], axis=0)
+        sd = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
+        return CheckPart(members[kind], observed[kind], values.mean(axis=0), sd, low, high)
+
+    return PredictiveCheck(
+        means=part(0),
+        pairs=part(1),
+        triples=part(2),
+        ones=part(3),
+        names=posterior.names,
+        n_models=len(models),
+        n_rows=n_rows,
+        probability=probability,
+        method=" and ".join(sorted(methods)),
+    )
+
+
+def _rows_of(posterior: Posterior, data: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    from edgewise.data import BinaryData, encode_rows
+
+    if not isinstance(data, BinaryData):
+        return np.asarray(encode_rows(data, posterior.names, posterior.levels)), None
+    if data.names != posterior.names:
+        other = [name for name in data.names if name not in posterior.names]
+        missing = [name for name in posterior.names if name not in data.names]
+        detail = f"not in the posterior: {other[:5]}; not in the data: {missing[:5]}"
+        raise DataError(
+            "The data do not have the variables of the posterior in the same order "
+            f"({detail if other or missing else 'the order differs'}); select the columns that were fitted."
+        )
+    return data.values(), data.weights
+
+
+def _choose_triples(p: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    if math.comb(p, 3) <= most:
+        found = list(itertools.combinations(range(p), 3))
+        return np.array(found, int).reshape(len(found), 3)
+    chosen: set[tuple[int, ...]] = set()
+    while len(chosen) < most:
+        chosen.add(tuple(sorted(rng.choice(p, 3, replace=False).tolist())))
+    return np.array(sorted(chosen), int)
+
+
+def _sample(model: MRF, n_rows: int, sweeps: int, rng: np.random.Generator) -> tuple[np.ndarray, str]:
+    from edgewise import exact
+
+    if model.n_variables <= _WIDEST_EXACT or exact.elimination_width(model) <= _WIDEST_EXACT:
+        return exact.sample(model, n_rows, rng), "exact"
+    return model.gibbs(n_rows, sweeps, rng), "gibbs"
+
+
+def _statistics(
+    rows: np.ndarray, weights: np.ndarray | None, triples: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    values = rows.astype(np.float32)
+    share = np.full(len(rows), 1 / len(rows)) if weights is None else weights / weights.sum()
+    weighted = values * share[:, None].astype(np.float64)
+    pairs = weighted.T @ values.astype(np.float64)
+    p = rows.shape[1]
+    joint = np.array([weighted[:, i] @ (values[:, j] * values[:, k]) for i, j, k in triples])
+    ones = np.bincount(rows.sum(axis=1, dtype=np.int64), share, minlength=p + 1)
+    return weighted.sum(axis=0), pairs[np.triu_indices(p, 1)], joint.reshape(len(triples)), ones

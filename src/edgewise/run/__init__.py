@@ -1,0 +1,1 @@
+"""Many chains: options, workers, stopping, checkpoints, progress and Ctrl-C around one engine."""

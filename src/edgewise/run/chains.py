@@ -1,0 +1,275 @@
+"""Many chains: seeds, executor, stopping, interrupt, checkpoint; :func:`run` is the door to all that.
+
+The work is divided: ``workers`` computes slices of iterations, ``conductor`` hands them out, ``stopping``
+judges the draws, ``recorder`` and ``checkpoint`` save, ``progress`` shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from edgewise._version import __version__
+from edgewise.draws.draws import Draws
+from edgewise.engines.choose import choose, load_engine
+from edgewise.engines.protocol import STARTS, Problem
+from edgewise.errors import DataError
+from edgewise.run.checkpoint import Checkpoint
+from edgewise.run.conductor import Conductor, Earlier
+from edgewise.run.interrupt import Interrupt
+from edgewise.run.progress import Callback, open_display
+from edgewise.run.recorder import Recorder
+from edgewise.run.stopping import Budget, Look, check_whole
+from edgewise.run.workers import Plan, worker_count
+
+
+@dataclass(eq=False)
+class RunResult:
+    """What a run leaves behind.
+
+    Attributes
+    ----------
+    draws : list of Draws
+        The kept draws of each chain, equally many.
+    edge_sums, counters : list of mappings
+        The engines' totals at the end of each chain.
+    states : list of mappings
+        The state of each chain, to go on from.
+    all_draws : list of Draws
+        The draws up to those states: a chain that was ahead of the others when the run was cut short has
+        more of them than it shows in `draws`.
+    last_look : Look or None
+        ESS and R-hat when the chains last met.
+    info : dict
+        How the run was made and why it stopped, as plain values.
+    """
+
+    draws: list[Draws]
+    edge_sums: list[Mapping[str, np.ndarray]]
+    counters: list[Mapping[str, float]]
+    states: list[Mapping[str, np.ndarray]]
+    all_draws: list[Draws]
+    last_look: Look | None
+    info: dict[str, Any]
+
+
+def run(
+    problem: Problem,
+    engine_name: str = "auto",
+    *,
+    chains: int = 4,
+    min_draws: int = 1000,
+    max_draws: int = 20_000,
+    thin: int | str = "auto",
+    target_ess: float | None = 400,
+    max_time: float | None = None,
+    seed: int | Sequence[int] | None = None,
+    executor: Executor | None = None,
+    n_jobs: int | None = None,
+    progress: bool | str = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    settings: Mapping[str, Any] | None = None,
+    start: str | Sequence[str] = "default",
+    callback: Callback | None = None,
+    identity: Mapping[str, Any] | None = None,
+    previous: RunResult | None = None,
+) -> RunResult:
+    """Run chains until the draws suffice or the budget ends.
+
+    Parameters
+    ----------
+    problem : Problem
+        Candidates, statistics and prior.
+    engine_name : str
+        Name of the engine, or ``"auto"``.
+    chains, min_draws, max_draws : int
+        Number of chains, and of kept draws per chain.
+    thin : int or "auto"
+        Keep every `thin`-th iteration; ``"auto"`` follows the engine's own measurement after warm-up.
+    target_ess : float or None
+        Bulk ESS of the slowest uncertain edge at which to stop (R-hat must be below 1.01 as well). None
+        draws `max_draws`.
+    max_time : float, optional
+        Seconds after which to stop; compiling at the first use does not count.
+    seed : int or sequence of int, optional
+        Seed of the run; chain ``k`` uses its ``k``-th child whatever the number of chains.
+    executor, n_jobs
+        A ``concurrent.futures`` executor to compute on, or the number of threads.
+    progress, callback
+        See :func:`edgewise.run.progress.open_display`.
+    checkpoint : path, optional
+        Directory in which the run is saved every `checkpoint_every` seconds, and from which it continues.
+    settings : mapping, optional
+        Settings of the engine.
+    start : str or sequence of str
+        Where the chains start, one for all or one for each.
+    identity : mapping, optional
+        What else makes two runs the same (the digest of the data, the prior in words).
+    previous : RunResult, optional
+        A run to go on from.
+    """
+    started = time.monotonic()
+    budget = Budget(min_draws, max_draws, thin, target_ess, max_time)
+    check_whole("chains", chains, 1)
+    if not (isinstance(checkpoint_every, int | float) and checkpoint_every >= 0):
+        raise DataError(f"checkpoint_every must be a number of seconds, not {checkpoint_every!r}.")
+    starts = _starts(start, chains)
+    workers = worker_count(n_jobs, chains)
+    reason = "You chose it."
+    chosen = engine_name == "auto"
+    if chosen:
+        engine_name, reason = choose(problem)
+    load_engine(engine_name)
+    settings = dict(settings or {})
+    open_seed = seed is None and previous is None
+    if previous is not None:
+        seed = previous.info["seed"]
+    elif seed is None:
+        seed = np.random.SeedSequence().entropy
+    store = None
+    opening = time.monotonic()
+    if checkpoint is not None:
+        full_identity = {
+            "engine": engine_name,
+            "settings": settings,
+            "chains": int(chains),
+            "thin": thin if isinstance(thin, str) else int(thin),
+            "start": starts,
+            "seed": seed,
+            "problem": problem_digest(problem),
+            "versions": versions(),
+            **(identity or {}),
+        }
+        store = Checkpoint.open(checkpoint, full_identity, ["seed"] if open_seed else [])
+        seed = store.identity["seed"]
+    recorder = Recorder(store, checkpoint_every)
+    recorder.seconds += time.monotonic() - opening
+    own = ThreadPoolExecutor(workers, "edgewise") if executor is None else None
+    display = open_display(progress, callback)
+    if chosen:
+        display.message(f"Engine: {engine_name}. {reason}")
+    try:
+        with Interrupt() as interrupt:
+            conductor = Conductor(
+                plan=Plan(problem, engine_name, settings),
+                budget=budget,
+                pool=executor or own,  # type: ignore[arg-type]
+                lanes=chains if executor is not None and n_jobs is None else workers,
+                display=display,
+                interrupt=interrupt,
+                recorder=recorder,
+                started=started,
+            )
+            conductor.compile()
+            conductor.gather(seed, starts, _earlier(previous, store, chains))
+            conductor.conduct()
+            count = conductor.finish()
+    finally:
+        # When something failed, a slice may still be running; it holds nothing but its own chain.
+        if own is not None:
+            own.shutdown(wait=False, cancel_futures=True)
+        recorder.close()
+        display.close()
+    message = _explain(conductor, count)
+    info = {
+        "engine": engine_name,
+        "engine_reason": reason,
+        "settings": settings,
+        "seed": seed,
+        "start": starts,
+        "thin": conductor.thin,
+        "warm_up": max(chain.warm_up for chain in conductor.chains),
+        "stop_reason": conductor.halted or ("target_ess" if conductor.enough else "max_draws"),
+        "stop_message": message,
+        "interrupted": conductor.halted == "interrupted",
+        "resumed_from_iteration": conductor.resumed_iteration,
+        "versions": versions(),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "seconds": conductor.earlier_seconds + conductor.elapsed(),
+        "compile_seconds": conductor.uncounted,
+        "checkpoint_seconds": recorder.seconds,
+        "progress_seconds": display.seconds,
+    }
+    display.message(message)
+    return RunResult(
+        [chain.draws()[:count] for chain in conductor.chains],
+        [chain.edge_sums() for chain in conductor.chains],
+        [chain.facts().counters for chain in conductor.chains],
+        [chain.state() for chain in conductor.chains],
+        [chain.draws() for chain in conductor.chains],
+        conductor.last_look,
+        info,
+    )
+
+
+def _starts(start: str | Sequence[str], chains: int) -> list[str]:
+    starts = [start] * chains if isinstance(start, str) else [str(name) for name in start]
+    if len(starts) != chains or not set(starts) <= set(STARTS):
+        raise DataError(
+            f"start must be one of {', '.join(map(repr, STARTS))}, or one of these for each of the "
+            f"{chains} chains; not {start!r}."
+        )
+    return starts
+
+
+def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) -> Earlier | None:
+    """Where to go on: the checkpoint, or the run in memory where that is further on."""
+    stored = store.chains if store is not None else []
+    saved = [len(chain.draws) for chain in stored] or [0] * chains
+    if previous is not None and sum(map(len, previous.all_draws)) > sum(saved):
+        info = previous.info
+        return Earlier(previous.states, previous.all_draws, saved, info["thin"], info["seconds"])
+    if store is not None and stored:
+        states, draws = [chain.state for chain in stored], [chain.draws for chain in stored]
+        return Earlier(states, draws, saved, store.notes["thin"], store.notes["seconds"])
+    return None
+
+
+def _explain(conductor: Conductor, count: int) -> str:
+    amount = f"{count:,} draws from each of {len(conductor.chains)} chains"
+    if conductor.halted == "interrupted":
+        return f"Interrupted: the result has the {amount} made so far."
+    if conductor.halted == "max_time":
+        limit = round(conductor.budget.max_time or 0.0, 2)
+        return f"The time is over (max_time={limit:g} s): the result has {amount}."
+    seen = conductor.last_look
+    precision = "" if seen is None else f" (ESS {seen.ess:.0f}, R-hat {seen.r_hat:.3f})"
+    if conductor.enough:
+        return f"Enough: {amount}{precision}."
+    return f"All draws allowed are made: {amount}{precision}."
+
+
+def versions() -> dict[str, str]:
+    """Versions on which the draws depend."""
+    return {
+        "edgewise": __version__,
+        "numpy": np.__version__,
+        "numba": version("numba"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+
+
+def problem_digest(problem: Problem) -> str:
+    """SHA-256 of everything the engine is told."""
+    prior, statistics, features = problem.prior, problem.statistics, problem.features
+    numbers = [prior.beta_a, prior.beta_b, prior.p0, prior.gamma_shape, prior.gamma_rate]
+    numbers += [prior.sigma0, prior.bias_sd, statistics.n_rows, features.n_variables]
+    arrays = [np.array(numbers), prior.status, prior.log_odds, statistics.singles, statistics.cliques]
+    if features.table is not None:
+        arrays.append(features.table)
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,330 @@
+"""Saving a run so that it survives anything: a directory of small files, each written atomically.
+
+A *generation* holds the state of every chain and the list of *segments*; a segment holds the draws kept
+since the generation before. Segments never change once written, so that saving costs as much as is new.
+The newest two generations are kept: whenever the machine stops, one of them is whole. They share the older
+segments, so that a disk which loses one of those loses the run, and reading it says so. Files are plain
+``.npz`` archives without pickles, whose checksums are verified when they are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+import warnings
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from edgewise.draws.draws import Draws
+from edgewise.errors import EdgewiseWarning, FileError
+
+FORMAT = "edgewise checkpoint 1"
+_NAME = re.compile(r"(generation|draws)-(\d{8})\.npz")
+_DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
+
+State = Mapping[str, np.ndarray]
+
+
+@dataclass
+class StoredChain:
+    """One chain as it was saved: its state (None before the first save) and all its draws."""
+
+    state: State | None
+    draws: Draws
+
+
+@dataclass
+class Checkpoint:
+    """An open checkpoint directory, locked against other runs.
+
+    Attributes
+    ----------
+    path : Path
+        The directory.
+    identity : dict
+        What makes two runs the same run: data, settings, seed, versions.
+    chains : list of StoredChain
+        What was found; empty when there was nothing to resume.
+    notes : dict
+        Small facts saved with the newest generation.
+    """
+
+    path: Path
+    identity: dict[str, Any]
+    chains: list[StoredChain] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    _segments: list[dict[str, Any]] = field(default_factory=list)
+    _next: int = 0
+    _lock: IO[str] | None = None
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], identity: Mapping[str, Any], adopt: Sequence[str] = ()
+    ) -> Checkpoint:
+        """Lock the directory, read what is there and check that it belongs to this run.
+
+        A first generation is written at once when there is none, so that a path that cannot be written is
+        found before any work is done. Entries of the identity named in `adopt` (a seed that the user left
+        open) are taken from the directory instead of being compared.
+        """
+        checkpoint = cls(Path(path), json.loads(json.dumps(identity)))
+        try:
+            checkpoint.path.mkdir(parents=True, exist_ok=True)
+            checkpoint._acquire()
+        except OSError as error:
+            raise FileError(
+                f"The checkpoint {str(path)!r} cannot be written ({error.strerror or error}); "
+                "give a directory that can be made and written to."
+            ) from error
+        try:
+            checkpoint._find(adopt)
+        except BaseException:
+            checkpoint.close()
+            raise
+        return checkpoint
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def save(self, chains: Sequence[tuple[State, Draws]], notes: Mapping[str, Any]) -> None:
+        """Write one generation: the state of each chain and its draws since the last save."""
+        number = self._next
+        new = [len(draws) for _, draws in chains]
+        segments = list(self._segments)
+        if any(new):
+            arrays = {
+                f"chain{c}.{name}": getattr(draws, name)
+                for c, (_, draws) in enumerate(chains)
+                for name in _DRAWS
+            }
+            segments.append({"file": f"draws-{number:08d}.npz", "draws": new})
+            self._write(segments[-1]["file"], arrays)
+        self._write_generation(number, segments, [state for state, _ in chains], notes)
+        self._segments = segments
+        self._next = number + 1
+        self._tidy(number)
+
+    def _write_generation(
+        self,
+        number: int,
+        segments: Sequence[Mapping[str, Any]],
+        states: Sequence[State],
+        notes: Mapping[str, Any],
+    ) -> None:
+        manifest = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "notes": dict(notes),
+            "segments": list(segments),
+            "chains": len(states),
+            "saved": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        arrays = {"manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8)}
+        for c, state in enumerate(states):
+            arrays.update({f"chain{c}.{key}": np.asarray(value) for key, value in state.items()})
+        self._write(f"generation-{number:08d}.npz", arrays)
+
+    def _write(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write one file so that it is there completely or not at all."""
+        temporary = self.path / (name + ".part")
+        try:
+            with open(temporary, "wb") as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path / name)
+            self._sync_directory()
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            kept = (
+                f"What was saved before ({_amount(self._segments)}) is intact: make room and run the "
+                "same fit again to go on from there."
+                if self._next > 0
+                else "Nothing was saved yet."
+            )
+            raise FileError(
+                f"The checkpoint {str(self.path)!r} cannot be written ({error.strerror or error}). {kept}"
+            ) from error
+
+    def _sync_directory(self) -> None:
+        if os.name != "posix":
+            return
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _tidy(self, newest: int) -> None:
+        """Remove all but the newest two generations and what neither of them needs."""
+        generations = sorted(n for kind, n in self._numbered() if kind == "generation")
+        keep = set(generations[-2:])
+        wanted = {segment["file"] for segment in self._segments}
+        for kind, number in self._numbered():
+            name = f"{kind}-{number:08d}.npz"
+            old = number not in keep if kind == "generation" else name not in wanted and number <= newest
+            if old:
+                with contextlib.suppress(OSError):
+                    (self.path / name).unlink()
+
+    def _numbered(self) -> list[tuple[str, int]]:
+        found = (_NAME.fullmatch(entry.name) for entry in self.path.iterdir())
+        return [(match[1], int(match[2])) for match in found if match]
+
+    def _find(self, adopt: Sequence[str]) -> None:
+        entries = [entry for entry in self.path.iterdir() if entry.name != "lock"]
+        for entry in entries:
+            if entry.name.endswith(".npz.part"):
+                entry.unlink(missing_ok=True)
+            elif not _NAME.fullmatch(entry.name):
+                raise FileError(
+                    f"The directory {str(self.path)!r} holds other files ({entry.name!r}); give the "
+                    "checkpoint a directory of its own."
+                )
+        numbered = self._numbered()
+        generations = sorted((n for kind, n in numbered if kind == "generation"), reverse=True)
+        self._next = max((n for _, n in numbered), default=-1) + 1
+        if not generations:
+            self._write_generation(self._next, [], [], {})
+            self._next += 1
+            return
+        damages = []
+        for number in generations:
+            name = f"generation-{number:08d}.npz"
+            try:
+                self._read(name, adopt)
+            except _Damaged as damage:
+                damages.append(str(damage))
+                continue
+            if damages:
+                warnings.warn(
+                    f"The newest generation of the checkpoint {str(self.path)!r} is damaged ({damages[0]}); "
+                    f"going on from the one before, with {_amount(self._segments)}.",
+                    EdgewiseWarning,
+                    stacklevel=2,
+                )
+            return
+        raise FileError(
+            f"The checkpoint {str(self.path)!r} is damaged ({damages[0]}) and no whole generation is left; "
+            "delete the directory to start anew."
+        )
+
+    def _read(self, name: str, adopt: Sequence[str]) -> None:
+        arrays = _load(self.path / name)
+        try:
+            manifest = json.loads(arrays.pop("manifest").tobytes())
+            found = manifest["format"]
+        except (KeyError, ValueError) as error:
+            raise _Damaged(f"{name}: {error}") from None
+        if found != FORMAT:
+            raise FileError(
+                f"The checkpoint {str(self.path)!r} has the format {found!r} and this version reads "
+                f"{FORMAT!r}; finish it with the version that wrote it, or give another directory."
+            )
+        self.identity.update({key: manifest["identity"].get(key) for key in adopt})
+        self._compare(manifest["identity"])
+        pieces: list[list[Draws]] = [[] for _ in range(manifest["chains"])]
+        for segment in manifest["segments"]:
+            stored = _load(self.path / segment["file"])
+            for c, count in enumerate(segment["draws"]):
+                try:
+                    draws = Draws(*(stored[f"chain{c}.{part}"] for part in _DRAWS))
+                except KeyError as error:
+                    raise _Damaged(f"{segment['file']}: {error} is missing") from None
+                if len(draws) != count:
+                    raise _Damaged(f"{segment['file']}: {len(draws)} draws instead of {count}")
+                pieces[c].append(draws)
+        for c in range(manifest["chains"]):
+            prefix = f"chain{c}."
+            state = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+            draws = Draws.concatenate(pieces[c]) if pieces[c] else Draws.empty(0)
+            self.chains.append(StoredChain(state or None, draws))
+        self.notes = manifest["notes"]
+        self._segments = manifest["segments"]
+
+    def _compare(self, found: Mapping[str, Any]) -> None:
+        theirs, ours = _flatten(found), _flatten(self.identity)
+        differences = [
+            f"  {key}: {_short(theirs.get(key))} in the checkpoint, {_short(ours.get(key))} now"
+            for key in sorted(theirs.keys() | ours.keys())
+            if theirs.get(key) != ours.get(key)
+        ]
+        if differences:
+            raise FileError(
+                f"The checkpoint {str(self.path)!r} belongs to another fit:\n"
+                + "\n".join(differences)
+                + "\nFit with what it was made with to continue it, or give another directory."
+            )
+
+    def _acquire(self) -> None:
+        """Hold the directory's lock until :meth:`close`; the system releases it when the process dies."""
+        self._lock = open(self.path / "lock", "a+")  # noqa: SIM115 - held open as long as the run lasts
+        try:
+            _lock_file(self._lock)
+        except OSError:
+            self._lock.seek(0)
+            owner = self._lock.read().strip() or "unknown"
+            self.close()
+            raise FileError(
+                f"The checkpoint {str(self.path)!r} is in use by another fit (process {owner}); wait for it "
+                "or give another directory."
+            ) from None
+        self._lock.truncate(0)
+        self._lock.write(f"{os.getpid()}\n")
+        self._lock.flush()
+
+
+class _Damaged(Exception):
+    """A file of the checkpoint that cannot be read."""
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise _Damaged(f"{path.name}: {error}") from None
+
+
+def _lock_file(file: IO[str]) -> None:
+    if os.name == "posix":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    else:  # pragma: no cover - Windows
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+
+
+def _amount(segments: Sequence[Mapping[str, Any]]) -> str:
+    totals = [sum(counts) for counts in zip(*(segment["draws"] for segment in segments))]
+    return f"{min(totals):,} draws per chain" if totals else "no draws yet"
+
+
+def _flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            flat.update(_flatten(item, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = item
+    return flat
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:28] + "..." + text[-28:]

@@ -1,0 +1,259 @@
+"""The conductor of a run: hands out slices, lets the chains meet, and decides whether to go on.
+
+It works in the calling thread. Progress, Ctrl-C, `max_time` and checkpoints are served between slices and
+never change a draw.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edgewise.draws.draws import Draws
+from edgewise.errors import DataError
+from edgewise.run.interrupt import Interrupt
+from edgewise.run.progress import ChainView, Display, View
+from edgewise.run.recorder import Recorder
+from edgewise.run.stopping import MINIMUM_DRAWS, Budget, Look, look
+from edgewise.run.workers import Chain, Plan, is_resident, prepare
+
+POLL_SECONDS = 0.1
+COMPILE_NOTICE_SECONDS = 2.5  # loading what was compiled before takes about a second
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """Where a run goes on: each chain's state and draws, how many draws of each are on disk, and thin."""
+
+    states: Sequence[Mapping[str, np.ndarray] | None]
+    draws: Sequence[Draws]
+    saved: Sequence[int]
+    thin: int | None
+    seconds: float
+
+
+@dataclass(eq=False)
+class Conductor:
+    """One run.
+
+    Attributes
+    ----------
+    pool : Executor
+        Where the slices are computed, `lanes` at a time.
+    chains : list of Chain
+        The chains, in order.
+    thin : int or None
+        Iterations per draw; None until warm-up is over and it is known.
+    halted : str or None
+        ``"interrupted"`` or ``"max_time"`` when the run was cut short.
+    uncounted : float
+        Seconds of compiling, which do not count as time of the run.
+    """
+
+    plan: Plan
+    budget: Budget
+    pool: Executor
+    lanes: int
+    display: Display
+    interrupt: Interrupt
+    recorder: Recorder
+    started: float
+
+    chains: list[Chain] = field(default_factory=list)
+    thin: int | None = None
+    halted: str | None = None
+    enough: bool = False
+    last_look: Look | None = None
+    uncounted: float = 0.0
+    earlier_seconds: float = 0.0
+    resumed_iteration: int = 0
+
+    def __post_init__(self) -> None:
+        self._in_flight: dict[Future[Any], tuple[Chain, float]] = {}
+        self._resumed_draws = 0
+        self._sampling_since: tuple[float, int] | None = None
+
+    def compile(self) -> None:
+        """Compile before the clock starts, and say so when it takes long."""
+        before = time.monotonic()
+        future = self.pool.submit(prepare, self.plan.engine, self.plan.problem.features, self.plan.settings)
+        told = False
+        while not wait([future], timeout=POLL_SECONDS).done:
+            if not told and time.monotonic() - before > COMPILE_NOTICE_SECONDS:
+                told = True
+                self.display.message(
+                    f"Compiling the {self.plan.engine} engine for this machine, once (half a minute) ..."
+                )
+            if self.interrupt.pressed:
+                raise KeyboardInterrupt("Interrupted while the engine was being compiled; nothing is drawn.")
+        self.uncounted = future.result()
+
+    def gather(self, seed: Any, starts: Sequence[str], earlier: Earlier | None) -> None:
+        """Create the chains, or rebuild them where they were."""
+        seeds = np.random.SeedSequence(seed).spawn(len(starts))
+        resident = is_resident(self.pool)
+        for index, start in enumerate(starts):
+            state = earlier.states[index] if earlier else None
+            draws = earlier.draws[index] if earlier else None
+            chain = Chain(self.plan, index, seeds[index], start, state, draws, resident)
+            if earlier and draws is not None and len(draws) > earlier.saved[index]:
+                chain.unsaved.append(draws[earlier.saved[index] :])
+            self.chains.append(chain)
+            self._submit(chain, chain.creation())
+        while self._in_flight:
+            self._collect()
+        if any(chain.warm_up < 0 for chain in self.chains):
+            raise KeyboardInterrupt("Interrupted while the chains were being set up; nothing is drawn.")
+        if earlier:
+            self.thin, self.earlier_seconds = earlier.thin, earlier.seconds
+            self.resumed_iteration = min(chain.iteration for chain in self.chains)
+            self._resumed_draws = min(chain.n_draws for chain in self.chains)
+            self.display.message(
+                f"Going on from iteration {self.resumed_iteration:,}, with {self._resumed_draws:,} draws of "
+                "each chain."
+            )
+
+    def conduct(self) -> None:
+        """Warm up, then climb the ladder until the draws suffice."""
+        if not self._advance(lambda chain: chain.warm_up):
+            return
+        if self.thin is None:
+            # One value for all chains: the upper median is not carried away by one odd chain.
+            suggested = sorted(max(1, chain.thin) for chain in self.chains)
+            wanted = self.budget.thin
+            self.thin = suggested[len(suggested) // 2] if wanted == "auto" else int(wanted)
+        thin = self.thin
+        self._sampling_since = time.monotonic(), sum(chain.n_draws for chain in self.chains)
+        for rung in self.budget.ladder():
+            if rung < self._resumed_draws:
+                continue
+            if not self._advance(lambda chain, rung=rung: chain.warm_up + rung * thin):  # type: ignore[misc]
+                return
+            if self.budget.target_ess is not None and (rung >= self.budget.min_draws or self.display.watched):
+                drawn = [chain.draws()[:rung] for chain in self.chains]
+                self.last_look = look(drawn, self.plan.problem.features.n_cliques)
+                if self.budget.enough(self.last_look):
+                    self.enough = True
+                    return
+
+    def finish(self) -> int:
+        """Save the end and return the number of draws that all chains have."""
+        self.recorder.finish(self.chains, self.notes())
+        count = min(min(chain.n_draws for chain in self.chains), self.budget.max_draws)
+        if count < MINIMUM_DRAWS:
+            self._give_up()
+        self._show("done")
+        return count
+
+    def elapsed(self) -> float:
+        """Seconds of this run, without compiling."""
+        return time.monotonic() - self.started - self.uncounted
+
+    def notes(self) -> dict[str, Any]:
+        """What is saved beside the chains."""
+        return {"thin": self.thin, "seconds": self.earlier_seconds + self.elapsed()}
+
+    def _advance(self, goal: Callable[[Chain], int]) -> bool:
+        """Bring every chain to its goal; False when something asked to stop before."""
+        while True:
+            if self.interrupt.pressed:
+                self.halted = "interrupted"
+            elif self.budget.max_time is not None and self.elapsed() >= self.budget.max_time:
+                self.halted = "max_time"
+            if self.halted is None:
+                self._hand_out(goal)
+            if not self._in_flight:
+                return self.halted is None
+            self._collect()
+            if self.display.due():
+                self._show("warm-up" if self.thin is None else "sampling")
+            self.recorder.serve(self.chains, self._idle(), self.notes)
+
+    def _hand_out(self, goal: Callable[[Chain], int]) -> None:
+        """Fill the free lanes, the chain that is furthest behind first."""
+        behind = [chain for chain in self._idle() if chain.iteration < goal(chain)]
+        behind.sort(key=lambda chain: (chain.iteration - goal(chain), chain.index))
+        for chain in behind[: self.lanes - len(self._in_flight)]:
+            end = chain.warm_up if chain.iteration < chain.warm_up else goal(chain)
+            iterations = min(chain.slice_length(), end - chain.iteration)
+            self._submit(chain, chain.slice(iterations, self.thin or 1))
+
+    def _idle(self) -> list[Chain]:
+        busy = {chain.index for chain, _ in self._in_flight.values()}
+        return [chain for chain in self.chains if chain.index not in busy]
+
+    def _submit(self, chain: Chain, task: tuple[Any, ...]) -> None:
+        self._in_flight[self.pool.submit(*task)] = (chain, time.monotonic())
+
+    def _collect(self) -> None:
+        try:
+            done, _ = wait(self._in_flight, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+        except KeyboardInterrupt:
+            if self.interrupt.pressed:
+                raise
+            self.interrupt.pressed = True
+            return
+        for future in done:
+            chain, since = self._in_flight.pop(future)
+            try:
+                delivery = future.result()
+            except (KeyboardInterrupt, BrokenExecutor) as error:
+                # Ctrl-C reaches worker processes too. The slice is lost, the chain as it was before is not.
+                if not (self.interrupt.pressed or isinstance(error, KeyboardInterrupt)):
+                    raise
+                self.interrupt.pressed = True
+            else:
+                now = time.monotonic()
+                chain.take(delivery, now - since)
+                if self.display.watched and now - chain.seen_at >= self.display.interval:
+                    chain.glance()
+                    self.display.seconds += time.monotonic() - now
+
+    def _show(self, phase: str) -> None:
+        started = time.monotonic()
+        views = [
+            ChainView(chain.iteration, chain.warm_up, chain.n_draws, *chain.seen) for chain in self.chains
+        ]
+        self.display.update(
+            View(
+                phase=phase,
+                engine=self.plan.engine,
+                chains=tuple(views),
+                look=self.last_look,
+                target_ess=self.budget.target_ess,
+                elapsed=self.elapsed(),
+                remaining=self._remaining(),
+            )
+        )
+        self.display.seconds += time.monotonic() - started
+
+    def _remaining(self) -> float:
+        left = float("nan")
+        if self._sampling_since is not None:
+            since, before = self._sampling_since
+            made = sum(chain.n_draws for chain in self.chains) - before
+            rate = made / max(time.monotonic() - since, 1e-9) / len(self.chains)
+            if rate > 0:
+                goal = self.budget.expected_draws(self.last_look)
+                left = max(0.0, goal - min(chain.n_draws for chain in self.chains)) / rate
+        if self.budget.max_time is not None:
+            left = float(np.fmin(left, max(0.0, self.budget.max_time - self.elapsed())))
+        return left
+
+    def _give_up(self) -> None:
+        """There are too few draws for any result."""
+        last = min(self.chains, key=lambda chain: chain.iteration)
+        at = f"iteration {last.iteration:,} (warm-up takes {last.warm_up:,})"
+        later = "" if self.recorder.store is None else " Run the same fit again to go on from the checkpoint."
+        if self.halted == "interrupted":
+            raise KeyboardInterrupt(f"Interrupted at {at}, before there was anything to show.{later}")
+        limit = round(self.budget.max_time or 0.0, 2)
+        raise DataError(
+            f"max_time={limit:g} s was over at {at}, before there was anything to show; allow more "
+            f"time.{later}"
+        )

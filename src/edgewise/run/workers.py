@@ -1,0 +1,263 @@
+"""Where the chains compute: slices of iterations, handed to threads or to any other executor.
+
+A slice is short (a fraction of a second), so that whoever conducts can react; the engines promise that the
+draws do not depend on how the iterations are divided. Threads keep the engine between slices; elsewhere
+the chain travels as plain arrays, and slices grow until the journey is a small part of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgewise.draws.draws import Draws
+from edgewise.engines.choose import load_engine
+from edgewise.engines.protocol import Engine, Problem
+from edgewise.errors import DataError
+from edgewise.features import Features, Statistics
+from edgewise.priors import Prior
+from edgewise.run.progress import acceptance
+
+SLICE_SECONDS = 0.1
+JOURNEY_SHARE = 0.05
+PREPARING_ITERATIONS = 4
+
+_prepared: set[tuple[str, bool, int]] = set()
+
+
+def worker_count(n_jobs: int | None, chains: int) -> int:
+    """Number of chains that compute at the same time.
+
+    As in joblib, -1 means all cores and -2 all but one. None means all cores too (threads are cheap),
+    unless joblib says otherwise: inside one of its workers or under ``joblib.parallel_config``.
+    """
+    if n_jobs == 0 or (n_jobs is not None and not isinstance(n_jobs, int | np.integer)):
+        raise DataError(f"n_jobs must be a number of workers, -1 for all cores, or None; not {n_jobs!r}.")
+    if n_jobs is None and "joblib" in sys.modules:
+        from joblib.parallel import effective_n_jobs, get_active_backend
+
+        backend, configured = get_active_backend()
+        if configured is not None or getattr(backend, "nesting_level", None):
+            n_jobs = effective_n_jobs(None)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        n_jobs = cores
+    elif n_jobs < 0:
+        n_jobs = max(1, cores + 1 + n_jobs)
+    return max(1, min(int(n_jobs), chains))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What all chains of a run share; it travels with every slice that leaves the process."""
+
+    problem: Problem
+    engine: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What an engine tells about itself between slices."""
+
+    active: int
+    counters: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Delivery:
+    """What comes back from a slice; `state` and `facts` where the engine does not stay in this process."""
+
+    draws: Draws
+    state: Mapping[str, np.ndarray] | None
+    facts: Facts | None
+    iteration: int
+    warm_up: int
+    thin: int
+    seconds: float
+
+
+class Chain:
+    """One chain as its conductor sees it: how far it is, what it has drawn, and its next slice."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        index: int,
+        seed: np.random.SeedSequence,
+        start: str,
+        state: Mapping[str, np.ndarray] | None = None,
+        draws: Draws | None = None,
+        resident: bool = True,
+    ) -> None:
+        self.plan, self.index, self.seed, self.start = plan, index, seed, start
+        self.resident = resident
+        self.iteration = 0
+        self.warm_up = -1  # not known before the engine is built
+        self.thin = 1
+        self.seen = (0, float("nan"))
+        self.seen_at = float("-inf")
+        self.pieces: list[Draws] = [draws] if draws is not None and len(draws) else []
+        self.n_draws = len(draws) if draws is not None else 0
+        self.unsaved: list[Draws] = []
+        self.seconds_per_iteration = 0.0
+        self.journey = 0.0
+        self._largest = 1
+        self._state = state
+        self._facts: Facts | None = None
+        self._engine: Engine | None = None
+
+    def creation(self) -> tuple[Any, ...]:
+        """Task that builds the engine, or rebuilds it from its state."""
+        return _create, self.plan, self.seed, self.start, self._state, self.resident
+
+    def slice(self, iterations: int, thin: int) -> tuple[Any, ...]:
+        """Task that runs `iterations` iterations."""
+        if self.resident:
+            return _advance_resident, self._engine, iterations, thin
+        return _advance_travelling, self.plan, self._state, iterations, thin
+
+    def slice_length(self) -> int:
+        """Number of iterations that take about SLICE_SECONDS, learned from the slices so far."""
+        if self.seconds_per_iteration <= 0:
+            return self._largest
+        seconds = max(SLICE_SECONDS, self.journey / JOURNEY_SHARE)
+        return max(1, min(int(seconds / self.seconds_per_iteration), 8 * self._largest))
+
+    def take(self, delivery: Delivery | tuple[Delivery, Engine | None], elapsed: float) -> None:
+        """Put a finished slice behind what is there."""
+        if isinstance(delivery, tuple):
+            delivery, self._engine = delivery
+        advanced = delivery.iteration - self.iteration
+        self.iteration, self.warm_up, self.thin = delivery.iteration, delivery.warm_up, delivery.thin
+        if delivery.state is not None:
+            self._state, self._facts = delivery.state, delivery.facts
+        if advanced > 0 and delivery.seconds > 0:
+            self.seconds_per_iteration = delivery.seconds / advanced
+            self._largest = max(self._largest, advanced)
+            if not self.resident:
+                self.journey = max(0.0, elapsed - delivery.seconds)
+        if len(delivery.draws):
+            self.pieces.append(delivery.draws)
+            self.unsaved.append(delivery.draws)
+            self.n_draws += len(delivery.draws)
+
+    def draws(self) -> Draws:
+        """All draws so far."""
+        if len(self.pieces) != 1:
+            empty = Draws.empty(self.plan.problem.features.n_variables)
+            self.pieces = [Draws.concatenate(self.pieces) if self.pieces else empty]
+        return self.pieces[0]
+
+    def state(self) -> Mapping[str, np.ndarray]:
+        """The chain's state as arrays of its own; only between slices."""
+        if self._engine is not None:
+            return {key: np.array(value) for key, value in self._engine.state().items()}
+        assert self._state is not None
+        return self._state
+
+    def facts(self) -> Facts:
+        """What the engine tells; only between slices."""
+        if self._engine is not None:
+            return _facts(self._engine)
+        assert self._facts is not None
+        return self._facts
+
+    def glance(self) -> None:
+        """Remember the number of edges and the acceptance rate for the display; only between slices."""
+        facts = self.facts()
+        self.seen = facts.active, acceptance(facts.counters)
+        self.seen_at = time.monotonic()
+
+    def edge_sums(self) -> dict[str, np.ndarray]:
+        """Per-candidate totals of the engine; only between slices."""
+        engine = self._engine
+        if engine is None:
+            engine = load_engine(self.plan.engine).restore(
+                self.plan.problem, self.plan.settings, self.state()
+            )
+        return {key: np.array(value) for key, value in engine.edge_sums().items()}
+
+
+def is_resident(executor: Executor) -> bool:
+    """Whether the executor computes in this process, so that engines can stay where they are."""
+    return isinstance(executor, ThreadPoolExecutor)
+
+
+def prepare(engine_name: str, features: Features, settings: Mapping[str, Any]) -> float:
+    """Compile an engine's kernels on a problem of three variables; return the seconds it took.
+
+    Numba keeps what it compiled on disk, so this is long at the first use of an installation only.
+    """
+    key = (engine_name, features.all_pairs, min(features.max_order, 3))
+    started = time.monotonic()
+    if key not in _prepared:
+        kind, tiny, seed = load_engine(engine_name), _tiny(features), np.random.SeedSequence(0)
+        try:
+            engine = kind(tiny, {**settings, "warm_up": PREPARING_ITERATIONS}, seed)
+        except DataError:
+            engine = kind(tiny, settings, seed)  # an engine without that setting, or a wrong one
+        engine.advance(min(PREPARING_ITERATIONS, engine.warm_up))
+        if engine.iteration >= engine.warm_up:
+            engine.advance(PREPARING_ITERATIONS)
+        _prepared.add(key)
+    return time.monotonic() - started
+
+
+def _tiny(features: Features) -> Problem:
+    order = features.max_order
+    if features.all_pairs:
+        small = Features.pairs(3)
+    elif order == 2:
+        small = Features.listed(3, [(0, 1), (1, 2)])
+    else:
+        small = Features.up_to(order + 1, order)
+    quarter = np.array([4.0 / 2 ** len(small.clique(k)) for k in range(small.n_cliques)])
+    statistics = Statistics(4.0, np.full(small.n_variables, 2.0), quarter)
+    return Problem(small, statistics, Prior().resolve(small))
+
+
+def _create(
+    plan: Plan,
+    seed: np.random.SeedSequence,
+    start: str,
+    state: Mapping[str, np.ndarray] | None,
+    resident: bool,
+) -> tuple[Delivery, Engine | None]:
+    kind = load_engine(plan.engine)
+    if state is None:
+        engine = kind(plan.problem, plan.settings, seed, start)
+    else:
+        engine = kind.restore(plan.problem, plan.settings, state)
+    empty = Draws.empty(plan.problem.features.n_variables)
+    return _deliver(engine, empty, 0.0, not resident), engine if resident else None
+
+
+def _advance_resident(engine: Engine, iterations: int, thin: int) -> Delivery:
+    started = time.monotonic()
+    draws = engine.advance(iterations, thin)
+    return _deliver(engine, draws, time.monotonic() - started, False)
+
+
+def _advance_travelling(plan: Plan, state: Mapping[str, np.ndarray], iterations: int, thin: int) -> Delivery:
+    engine = load_engine(plan.engine).restore(plan.problem, plan.settings, state)
+    started = time.monotonic()
+    draws = engine.advance(iterations, thin)
+    return _deliver(engine, draws, time.monotonic() - started, True)
+
+
+def _deliver(engine: Engine, draws: Draws, seconds: float, travelling: bool) -> Delivery:
+    state = {key: np.array(value) for key, value in engine.state().items()} if travelling else None
+    facts = _facts(engine) if travelling else None
+    return Delivery(draws, state, facts, engine.iteration, engine.warm_up, engine.thin, seconds)
+
+
+def _facts(engine: Engine) -> Facts:
+    return Facts(engine.active(), dict(engine.counters()))
