@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from edgewise import MRF, NodewiseLasso, exact, predict
+from edgewise.predict.annealing import gibbs_marginals
 from edgewise.datasets import block_model, lattice_model
 from edgewise.errors import DataError
 
@@ -159,7 +160,7 @@ def test_many_unseen_on_a_sparse_graph_and_by_gibbs(rng):
     found = predict.conditional_probability(model, row, range(17))
     expected = [unseen_by_brute_force(model, row[0], target) for target in (0, 16)]
     np.testing.assert_allclose(found[0, [0, 16]], expected, atol=1e-10)
-    sampled = predict.gibbs_marginals(model, np.maximum(row, 0), np.arange(17), 2000, 16, rng)
+    sampled = gibbs_marginals(model, np.maximum(row, 0), np.arange(17), 2000, 16, rng)
     # 32,000 sweeps, worth about a tenth of that: a standard error of at most 0.009.
     assert np.abs(sampled - found).max() < 0.04
     assert np.abs(sampled - 0.5).max() > 0.2
