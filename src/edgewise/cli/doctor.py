@@ -101,22 +101,20 @@ def memory() -> str:
 
 
 def cache() -> str:
-    """Where Numba keeps compiled code, how much there is, and whether more can be written."""
-    import edgewise
+    """Where compiled code is kept, how much there is for these sources, and whether more can be written."""
+    from edgewise.kernels.cache import directories, writable
 
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    folder = Path(given) if given else Path(edgewise.__file__).parent / "kernels" / "__pycache__"
-    files = (
-        [path for pattern in ("*.nbi", "*.nbc") for path in folder.rglob(pattern)] if folder.is_dir() else []
-    )
-    size = sum(path.stat().st_size for path in files) / 2**20
-    place = folder if folder.exists() else folder.parent
-    writable = (
-        "writable"
-        if os.access(place, os.W_OK)
-        else ("not writable: Numba uses a directory of the user instead; NUMBA_CACHE_DIR chooses one")
-    )
-    return f"{folder} ({len(files)} files, {size:.1f} MiB, {writable})"
+    written = writable()
+    known = [path for path in directories() if path == written or path.is_dir()]
+    if not known:
+        return "nowhere to write: every command compiles anew; NUMBA_CACHE_DIR chooses a directory"
+    described = []
+    for path in known:
+        files = [entry for pattern in ("*.nbi", "*.nbc") for entry in path.glob(pattern)]
+        size = sum(entry.stat().st_size for entry in files) / 2**20
+        use = "writable" if path == written else "only read"
+        described.append(f"{path} ({len(files)} files, {size:.1f} MiB, {use})")
+    return "; ".join(described)
 
 
 def _test_exact() -> str:

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-_OPTIONS = {"cache": True, "nogil": True}
+from edgewise.kernels.compiling import kernel
 
 
-@numba.njit(**_OPTIONS)
+@kernel(arrays=True)
 def _slope(state, site, first, others, weights, offset, field):
     """Change of D when `site` turns on, for every particle, into `field`."""
     for m in range(state.shape[1]):
@@ -42,13 +41,13 @@ def _slope(state, site, first, others, weights, offset, field):
                 field[m] += product
 
 
-@numba.njit(**_OPTIONS)
+@kernel(arrays=True)
 def _probability(field):
     small = math.exp(-abs(field))
     return 1.0 / (1.0 + small) if field >= 0 else small / (1.0 + small)
 
 
-@numba.njit(**_OPTIONS)
+@kernel(arrays=True)
 def anneal(state, first, others, weights, offset, base, betas, rng):
     """Log-weights (n,) of particles that start in `state`, drawn from the independent model; moves them."""
     n_variables, n = state.shape
@@ -77,7 +76,7 @@ def anneal(state, first, others, weights, offset, base, betas, rng):
     return log_weights
 
 
-@numba.njit(**_OPTIONS)
+@kernel(arrays=True)
 def clamped_means(state, sites, first, others, weights, biases, warm_up, sweeps, rng):
     """Mean conditional probability of every site over `sweeps` Gibbs sweeps that move only `sites`.
 

@@ -17,10 +17,15 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
+from edgewise.kernels.cache import on_disk
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function that runs without the interpreter and without counting references."""
-    decorate = njit(nogil=True, cache=True, _nrt=False, **options)
+
+def kernel(function: Callable[..., Any] | None = None, *, arrays: bool = False, **options: Any) -> Any:
+    """Compile a function that runs without the interpreter and without counting references.
+
+    With `arrays` it may make arrays, and counts references to them.
+    """
+    decorate = on_disk(njit(nogil=True, _nrt=arrays, **options))
     return decorate if function is None else decorate(function)
 
 

@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from edgewise.kernels.compiling import kernel
+
 # Reassociation lets the dot products vectorise; nothing here tests for infinities or NaN.
-_VECTOR = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
-_PLAIN = {"cache": True, "nogil": True}
+_VECTOR = {"arrays": True, "fastmath": {"reassoc", "contract"}}
 
 CURVATURE_FLOOR = 1e-6
 SMALLEST_DIAGONAL = 1e-12
@@ -40,7 +40,7 @@ INNER_ACCURACY = 0.1
 LINE_HALVINGS = 30
 
 
-@numba.njit(**_VECTOR)
+@kernel(**_VECTOR)
 def _dot(column, vector):
     total = 0.0
     for m in range(vector.shape[0]):
@@ -48,7 +48,7 @@ def _dot(column, vector):
     return total
 
 
-@numba.njit(**_VECTOR)
+@kernel(**_VECTOR)
 def _short_dot(column, vector):
     total = np.float32(0.0)
     for m in range(vector.shape[0]):
@@ -56,7 +56,7 @@ def _short_dot(column, vector):
     return total
 
 
-@numba.njit(**_VECTOR)
+@kernel(**_VECTOR)
 def _add(scale, column, center, curvature, pull):
     short = np.float32(scale)
     middle = np.float32(center)
@@ -64,13 +64,13 @@ def _add(scale, column, center, curvature, pull):
         pull[m] += short * (column[m] - middle) * curvature[m]
 
 
-@numba.njit(**_VECTOR)
+@kernel(**_VECTOR)
 def _add_column(scale, column, eta):
     for m in range(eta.shape[0]):
         eta[m] += scale * column[m]
 
 
-@numba.njit(**_VECTOR)
+@kernel(**_VECTOR)
 def _sum(vector):
     total = 0.0
     for m in range(vector.shape[0]):
@@ -78,7 +78,7 @@ def _sum(vector):
     return total
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def _loss(eta, response, weights):
     """Weighted mean of log(1 + e^eta) - x eta, without overflow."""
     total = 0.0
@@ -88,7 +88,7 @@ def _loss(eta, response, weights):
     return total
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def _smallest_margin(eta, response):
     """Smallest signed distance of a row to the decision boundary; positive when all are right."""
     smallest = np.inf
@@ -97,7 +97,7 @@ def _smallest_margin(eta, response):
     return smallest
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def _derivatives(eta, response, weights, residual, curvature):
     for m in range(eta.shape[0]):
         small = math.exp(-abs(eta[m]))
@@ -106,7 +106,7 @@ def _derivatives(eta, response, weights, residual, curvature):
         curvature[m] = weights[m] * max(small / ((1.0 + small) * (1.0 + small)), CURVATURE_FLOOR)
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def _soft_step(value, gradient, curvature, penalty):
     """Minimiser of gradient d + curvature d^2 / 2 + penalty |value + d|."""
     target = curvature * value - gradient
@@ -117,7 +117,7 @@ def _soft_step(value, gradient, curvature, penalty):
     return -value
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def _violation(value, gradient, penalty):
     """How far one coefficient is from its optimality condition, in units of the gradient."""
     if value > 0:
@@ -127,7 +127,7 @@ def _violation(value, gradient, penalty):
     return max(abs(gradient) - penalty, 0.0)
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_steps):
     """Solutions for one node at every lambda, each started from the one before.
 
@@ -233,7 +233,7 @@ def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_ste
     return coefficients, losses, violations, margins
 
 
-@numba.njit(**_PLAIN)
+@kernel(arrays=True)
 def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_steps):
     """Pseudo-likelihood solution at one lambda, found in place from the given coefficients.
 
