@@ -34,7 +34,9 @@ def cpu_time(function: Callable[[], object], least: float = 0.4, repeats: int = 
 
 def sweeps() -> dict[str, Any]:
     """Nanoseconds per site update of the kernel, of NumPy site by site and of a NumPy checkerboard."""
-    from edgewise.kernels.gibbs import compute_fields, connect, gibbs_sweep, graph_arrays
+    from edgewise.kernels.compiling import exposed
+    from edgewise.kernels.gibbs import compute_fields, gibbs_sweep
+    from edgewise.kernels.graph import empty_graph, place_all
     from edgewise.kernels.random import lane_streams
 
     model = datasets.lattice_model(1, SIDE, SIDE)
@@ -42,17 +44,16 @@ def sweeps() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     members = np.array(model.cliques, np.int32)
     theta = np.array(model.weights)
-    graph = graph_arrays(members, p)
-    for a in range(len(members)):
-        connect(a, members, *graph)
+    graph = empty_graph(members, np.zeros(len(members), np.int8), p)
+    place_all(np.arange(len(members)), graph)
     X = (rng.random((p, n)) < 0.5).astype(np.float32)
     F = np.empty_like(X)
     lanes = lane_streams(np.random.SeedSequence(0), n)
     change, product = np.empty(n, np.float32), np.empty(n, np.float32)
-    compute_fields(X, model.biases, theta, members, *graph, F, product)
+    exposed(compute_fields)(X, model.biases, theta, graph, F, product)
 
     def kernel() -> None:
-        gibbs_sweep(X, F, lanes, theta, members, *graph, change, product)
+        gibbs_sweep(X, F, lanes, theta, graph, change, product)
 
     coupling = model.coupling.astype(np.float32)
     bias = model.biases.astype(np.float32)
@@ -83,8 +84,10 @@ def shares() -> dict[str, Any]:
     """Share of a particle chain's time per kernel: times of single calls multiplied by their numbers."""
     from numba import njit
 
-    from edgewise.kernels.particle_chain import DECISIONS, follow_pair, stir
+    from edgewise.kernels.codes import DECISIONS
     from edgewise.kernels.particles import pair_cells, pair_growth, single_follow
+    from edgewise.kernels.sources import follow_clique
+    from edgewise.kernels.swarm import stir
 
     rows = exact.sample(datasets.lattice_model(1, SIDE, SIDE), 100, np.random.default_rng(1001))
     compile_kernels("particle")
@@ -96,15 +99,14 @@ def shares() -> dict[str, Any]:
     total = time.process_time() - begin
     counters = changes = engine.counters()
     decisions = float(engine._arrays["counters"][DECISIONS])
-    swarm, chain, given = engine._swarm, engine._chain, engine._given
+    swarm, chain, rules = engine._source, engine._chain, engine._rules
     n = int(counters["particles"])
-    cells, sums, factors, zeros = np.empty(4), np.empty(5), np.ones(4), np.zeros(4)
+    cells, sums, factors, zeros = np.empty(4), np.empty(5), np.ones(4), np.zeros((1, 4))
     pair = (swarm.X[0], swarm.X[1], swarm.F[0], swarm.F[1], swarm.w, 0.1)
     split = swarm.split
-    unused = np.zeros_like(engine._arrays["counters"])
 
     @njit
-    def repeat(part: int, pair, given, chain, swarm, cells, sums, factors, zeros):
+    def repeat(part: int, pair, rules, chain, swarm, cells, sums, factors, zeros):
         xi, xj, fi, fj, w, theta = pair
         for _ in range(CALLS):
             if part == 0:
@@ -112,19 +114,21 @@ def shares() -> dict[str, Any]:
             elif part == 1:
                 pair_growth(xi, xj, fi, fj, w, theta, factors, split, n, sums)
             elif part == 2:
-                follow_pair(0, 0.0, zeros, given, chain, swarm)
+                follow_clique(swarm, 0, chain.theta[0], chain.theta[0], zeros, zeros, rules, chain)
+            elif part == 3:
+                stir(1, 0, n, chain, swarm)
             else:
                 single_follow(xi, fi, w, 0.0, 1.0, 1.0, swarm.lanes, swarm.change_i)
 
     def timed(part: int) -> float:
-        return cpu_time(lambda: repeat(part, pair, given, chain, swarm, cells, sums, factors, zeros)) / CALLS
+        return cpu_time(lambda: repeat(part, pair, rules, chain, swarm, cells, sums, factors, zeros)) / CALLS
 
     unit = {
-        "Gibbs sites (stirring)": cpu_time(lambda: stir(CALLS, 0, n, given, chain, swarm, unused)) / CALLS,
+        "Gibbs sites (stirring)": timed(3),
         "cells of a line (proposals)": timed(0),
         "growth along a line (decisions)": timed(1),
         "following a pair's move": timed(2),
-        "following a bias's move": timed(3),
+        "following a bias's move": timed(4),
     }
     flips = changes["birth_accepts"] + changes["death_accepts"]
     edges = float(draws.n_edges.mean())
@@ -132,7 +136,7 @@ def shares() -> dict[str, Any]:
     both = (values[:, 1:] != 0) & (values[:, :-1] != 0)
     redrawn = float(np.count_nonzero(both & (np.diff(values) != 0)))
     tries = changes["birth_tries"] + changes["death_tries"]
-    p = given.means.shape[0]
+    p = len(chain.bias)
     calls = {
         "Gibbs sites (stirring)": changes["site_updates"] / n,
         "cells of a line (proposals)": tries + iterations * edges,

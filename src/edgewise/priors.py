@@ -17,8 +17,7 @@ import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.features import Clique, Features
-
-COMMON, SEPARATE, FORCED, FORBIDDEN = 0, 1, 2, 3
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
 
 
 def _positive(value: float, what: str) -> None:

@@ -152,7 +152,7 @@ def test_warm_up_freezes_widths_and_preconditioner():
     frozen = engine.state()
     assert not np.array_equal(before["width"], frozen["width"])
     assert engine.counters()["iterations"] == 0
-    assert frozen["counts"].sum() == 0
+    assert frozen["jumps"].sum() == 0
     engine.advance(200)
     for name in ("width", "scale", "bias_scale", "variances"):
         np.testing.assert_array_equal(engine.state()[name], frozen[name])

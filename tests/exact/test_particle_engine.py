@@ -7,19 +7,22 @@ probability and 0.05 posterior sds in parameters.
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from comparing import inclusion_and_error, problem_of, run, z_scores
 from truth import enumerate_posterior
 
+from broken import altered
 from edgewise import datasets, exact
 from edgewise.data import read_data
 from edgewise.engines.particle import ParticleEngine
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 from edgewise.features import Features, sufficient_statistics
+from edgewise.kernels import chain
+from edgewise.kernels.compiling import kernel
+from edgewise.kernels.moves import visit_clique
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
 
 LIMIT = 4.5
@@ -70,20 +73,26 @@ def test_against_the_exact_engine_on_block_data():
     assert np.max(excess / np.sqrt(np.maximum(variance, 1e-6))) < LIMIT
 
 
-def test_forgotten_penalty_is_noticed(monkeypatch):
-    """Negative control: few particles, and decisions that trust their noise (kernels run uncompiled)."""
-    from edgewise.kernels import particle_chain
+@kernel
+def trusting(log_ratio, noise, stream):
+    return log_ratio
 
+
+@kernel
+def alike(a, what, log_choice, rules, sums, chain, source, work):
+    """A visit that takes births and deaths to be chosen equally often."""
+    return visit_clique(a, what, 0.0, rules, sums, chain, source, work)
+
+
+def test_forgotten_penalty_is_noticed(monkeypatch):
+    """Negative control: few particles, and decisions that trust their noise."""
     problem = problem_of(3, FIXED, rows=400)
     truth = enumerate_posterior(problem.features, problem.statistics, problem.prior)
     settings = {"particles": 96, "warm_up": 50}
     kept = z_scores(run(problem, "particle", 20_000, **settings), truth, 0.03)
     assert max(kept.values()) < 2 * LIMIT, kept
-    for name in ("run_particles", "visit_clique", "visit_bias", "visit_swap"):
-        monkeypatch.setattr(particle_chain, name, getattr(particle_chain, name).py_func)
-    monkeypatch.setattr(particle_chain, "small", np.empty)
-    monkeypatch.setattr(particle_chain, "penalised", lambda log_ratio, noise, stream: log_ratio)
-    bare = z_scores(run(problem, "particle", 2_000, **settings), truth, 0.03)
+    monkeypatch.setattr(chain, "run_chain", altered(chain.run_chain, penalised=trusting))
+    bare = z_scores(run(problem, "particle", 20_000, **settings), truth, 0.03)
     assert max(bare.values()) > LIMIT, bare
 
 
@@ -104,16 +113,12 @@ def cold_draws(problem: Problem, iterations: int) -> list:
 
 @pytest.mark.parametrize("prior", [FREE, SEPARATE], ids=["free", "separate"])
 def test_cold_candidates_against_enumeration(prior, monkeypatch):
-    from edgewise.kernels import particle_chain
-
     problem = problem_of(4, prior, rows=60)
     truth = enumerate_posterior(problem.features, problem.statistics, problem.prior)
     found = z_scores(cold_draws(problem, 15_000), truth, ALLOWANCE)
     assert max(found.values()) < LIMIT, found
     # Negative control: births that do not make up for the choice among the active ones.
-    for name in ("run_particles", "visit_cold"):
-        monkeypatch.setattr(particle_chain, name, getattr(particle_chain, name).py_func)
-    monkeypatch.setattr(particle_chain, "math", SimpleNamespace(log=lambda _: 0.0))
+    monkeypatch.setattr(chain, "run_chain", altered(chain.run_chain, visit_clique=alike))
     wrong = z_scores(cold_draws(problem, 4_000), truth, ALLOWANCE)
     assert max(wrong.values()) > 2 * LIMIT, wrong
 

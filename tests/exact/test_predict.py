@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from edgewise import MRF, NodewiseLasso, exact, predict
-from edgewise.predict.annealing import gibbs_marginals
 from edgewise.datasets import block_model, lattice_model
 from edgewise.errors import DataError
+from edgewise.predict.annealing import gibbs_marginals
 
 
 def random_mrf(p, rng, triples=0):

@@ -1,15 +1,17 @@
-"""Kernels make no arrays of their own but small ones on the stack."""
+"""Entries, kernels that only kernels call, answers by type, and arrays on the stack."""
 
 from __future__ import annotations
+
+from collections import namedtuple
 
 import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from edgewise.kernels.compiling import kernel, lanes_of_terms, small
+from edgewise.kernels.compiling import answer, entry, exposed, kernel, lanes_of_terms, question, small
 
 
-@kernel
+@entry
 def cumulated(x, out):
     """Sums of x, by way of two arrays on the stack."""
     first = small(3)
@@ -31,7 +33,7 @@ def test_arrays_on_the_stack():
 
 
 def test_a_kernel_cannot_make_an_array():
-    @kernel
+    @entry
     def makes(n):
         return np.zeros(n).sum()
 
@@ -40,9 +42,62 @@ def test_a_kernel_cannot_make_an_array():
 
 
 def test_the_size_must_be_a_constant():
-    @kernel
+    @entry
     def varies(n):
         return small(n)[0]
 
     with pytest.raises(NumbaError, match="constant"):
         varies(3)
+
+
+Plain = namedtuple("Plain", "values")
+Scaled = namedtuple("Scaled", "values factor")
+
+
+@question
+def value_at(source, k):
+    """A question for the tests."""
+
+
+@answer(value_at, Plain)
+def _plain_value(source, k):
+    return source.values[k]
+
+
+@answer(value_at, Scaled)
+def _scaled_value(source, k):
+    return source.factor * source.values[k]
+
+
+@kernel
+def doubled(source, k):
+    return 2.0 * value_at(source, k)
+
+
+@entry
+def asked(source, k):
+    return doubled(source, k)
+
+
+def test_the_answer_is_chosen_by_type():
+    values = np.array([1.0, 2.0, 4.0])
+    assert asked(Plain(values), 2) == 8.0
+    assert asked(Scaled(values, 10.0), 1) == 40.0
+    assert len(asked.signatures) == 2
+    assert exposed(doubled)(Plain(values), 0) == 2.0
+
+
+def test_a_question_nobody_answers_does_not_compile():
+    with pytest.raises(NumbaError, match="value_at"):
+        asked(namedtuple("Stranger", "values")(np.zeros(2)), 0)
+
+
+def test_an_answer_takes_what_the_question_takes():
+    with pytest.raises(TypeError, match=r"must take what value_at takes: \(source, k\)"):
+        answer(value_at, Plain)(lambda source: 0.0)
+
+
+def test_a_kernel_is_not_for_python():
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"doubled can be called by kernels only; exposed\(\)"):
+            doubled(Plain(np.zeros(2)), 0)

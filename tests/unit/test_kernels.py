@@ -9,27 +9,13 @@ import numpy as np
 import pytest
 from numba import njit
 
-from edgewise.kernels.gibbs import compute_fields, connect, disconnect, gibbs_sweep, graph_arrays
-from edgewise.kernels.lines import metropolis
-from edgewise.kernels.particle_chain import penalised
-from edgewise.kernels.particles import (
-    log_growth,
-    pair_cells,
-    pair_follow,
-    pair_growth,
-    plain_cells,
-    plain_growth,
-    relative_ess,
-    resample,
-    single_follow,
-    single_growth,
-    single_mean,
-    triple_cells,
-    triple_growth,
-)
-from edgewise.kernels.random import fast_exp, lane_streams, lane_uniform, normal, scalar_stream, uniform
+from broken import Exposed
+from edgewise.kernels import gibbs, graph, particles, plain_swarm, random
+from edgewise.kernels.lines import metropolis, penalised
+from edgewise.kernels.random import fast_exp, lane_streams, lane_uniform, normal, scalar_stream
 
 P, N_PARTICLES = 6, 200
+K = Exposed(particles, plain_swarm, gibbs, graph, random)
 PAIRS = np.array(list(itertools.combinations(range(P), 2)), np.int32)
 ORDERS = {
     "pairs": PAIRS,
@@ -86,12 +72,11 @@ class Swarm:
         self.X = (rng.random((P, N_PARTICLES)) < 0.5).astype(np.float32)
         self.w = rng.gamma(3.0, 1.0, N_PARTICLES).astype(np.float32)
         self.lanes = lane_streams(np.random.SeedSequence(seed), N_PARTICLES)
-        self.graph = graph_arrays(self.members, P)
-        for a in np.flatnonzero(self.theta):
-            connect(a, self.members, *self.graph)
+        self.graph = graph.empty_graph(self.members, np.zeros(count, np.int8), P)
+        graph.place_all(np.flatnonzero(self.theta), self.graph)
         self.F = np.empty_like(self.X)
         self.scratch = np.empty(N_PARTICLES, np.float32)
-        compute_fields(self.X, self.bias, self.theta, self.members, *self.graph, self.F, self.scratch)
+        K.compute_fields(self.X, self.bias, self.theta, self.graph, self.F, self.scratch)
 
     def clique(self, *variables):
         return [tuple(v for v in row if v >= 0) for row in self.members.tolist()].index(variables)
@@ -156,20 +141,23 @@ def test_gibbs_sweep_draw_for_draw(order):
     assert close == 0, "choose another seed: rounding could decide a state"
     change = np.empty(N_PARTICLES, np.float32)
     for _ in range(3):
-        gibbs_sweep(
-            swarm.X, swarm.F, swarm.lanes, swarm.theta, swarm.members, *swarm.graph, change, swarm.scratch
-        )
+        gibbs.gibbs_sweep(swarm.X, swarm.F, swarm.lanes, swarm.theta, swarm.graph, change, swarm.scratch)
     np.testing.assert_array_equal(swarm.X, X)
     np.testing.assert_allclose(swarm.F, swarm.fields(), atol=1e-4)
 
 
 def test_graph_lists():
     swarm = Swarm("triples", seed=2)
-    start, degree, adjacent = swarm.graph
+    start, degree, adjacent = swarm.graph.start, swarm.graph.degree, swarm.graph.adjacent
     active = set(np.flatnonzero(swarm.theta).tolist())
     for a in list(active)[::2]:
-        disconnect(a, swarm.members, *swarm.graph)
+        K.deactivate(a, swarm.graph)
         active.remove(a)
+    assert set(swarm.graph.listed[: swarm.graph.counts[0]].tolist()) == active
+    assert (swarm.graph.counts == len(active)).all()
+    places = swarm.graph.place[swarm.graph.listed[: swarm.graph.counts[0]]]
+    np.testing.assert_array_equal(places, np.arange(len(active)))
+    assert np.count_nonzero(swarm.graph.place >= 0) == len(active)
     for i in range(P):
         listed = adjacent[start[i] : start[i] + degree[i]].tolist()
         assert sorted(listed) == sorted(a for a in active if i in swarm.members[a])
@@ -185,12 +173,12 @@ def test_pair_kernels(pair):
     probability = swarm.conditional(pair)
     rows = (swarm.X[i], swarm.X[j], swarm.F[i], swarm.F[j], swarm.w)
     cells = np.empty(4)
-    pair_cells(*rows, swarm.theta[a], begin, end, cells)
+    K.pair_cells(*rows, swarm.theta[a], begin, end, cells)
     w = swarm.w[begin:end].astype(float)
     np.testing.assert_allclose(cells, probability[:, begin:end] @ w / w.sum(), atol=3e-6)
     factors = np.exp([0.2, -0.5, 0.3, 1.1])
     sums = np.empty(5)
-    pair_growth(*rows, swarm.theta[a], factors, begin, end, sums)
+    K.pair_growth(*rows, swarm.theta[a], factors, begin, end, sums)
     h = factors @ probability
     np.testing.assert_allclose(sums, growth_sums(h[begin:end], swarm.w[begin:end]), rtol=1e-5)
 
@@ -206,7 +194,7 @@ def test_pair_follow_moves_weights_states_and_fields():
     plain = [PlainLanes(swarm.lanes[:, s]) for s in range(N_PARTICLES)]
     changes = np.empty((2, N_PARTICLES), np.float32)
     old = swarm.X.copy()
-    pair_follow(
+    K.pair_follow(
         swarm.X[i], swarm.X[j], swarm.F[i], swarm.F[j], swarm.w, swarm.theta[a], change, factors,
         shift_i, shift_j, swarm.lanes, *changes,
     )  # fmt: skip
@@ -230,17 +218,17 @@ def test_single_kernels():
     i, begin, end = 2, 0, 120
     probability = 1 / (1 + np.exp(-swarm.fields()[i]))
     w = swarm.w[begin:end].astype(float)
-    assert single_mean(swarm.F[i], swarm.w, begin, end) == pytest.approx(
+    assert K.single_mean(swarm.F[i], swarm.w, begin, end) == pytest.approx(
         w @ probability[begin:end] / w.sum(), abs=3e-6
     )
     outside, inside = math.exp(-0.4), math.exp(0.7)
     sums = np.empty(5)
-    single_growth(swarm.F[i], swarm.w, outside, inside, begin, end, sums)
+    K.single_growth(swarm.F[i], swarm.w, outside, inside, begin, end, sums)
     h = outside * (1 - probability) + inside * probability
     np.testing.assert_allclose(sums, growth_sums(h[begin:end], swarm.w[begin:end]), rtol=1e-5)
     plain = [PlainLanes(swarm.lanes[:, s]) for s in range(N_PARTICLES)]
     old_weights = swarm.w.astype(float)
-    single_follow(swarm.X[i], swarm.F[i], swarm.w, 1.1, outside, inside, swarm.lanes, swarm.scratch)
+    K.single_follow(swarm.X[i], swarm.F[i], swarm.w, 1.1, outside, inside, swarm.lanes, swarm.scratch)
     np.testing.assert_allclose(swarm.w, old_weights * h, rtol=1e-5)
     u = np.array([lane.uniform() for lane in plain])
     assert np.mean(swarm.X[i] == (u < inside * probability / h)) > 0.99
@@ -256,11 +244,11 @@ def test_triple_kernels():
     begin, end = 50, 200
     w = swarm.w[begin:end].astype(float)
     cells = np.empty(8)
-    triple_cells(i, j, k, swarm.X, swarm.F, swarm.w, ij, jk, begin, end, cells)
+    K.triple_cells(i, j, k, swarm.X, swarm.F, swarm.w, ij, jk, begin, end, cells)
     np.testing.assert_allclose(cells, probability[:, begin:end] @ w / w.sum(), atol=3e-6)
     factors = np.exp(np.linspace(-0.8, 0.9, 8))
     sums = np.empty(5)
-    triple_growth(i, j, k, swarm.X, swarm.F, swarm.w, ij, jk, factors, begin, end, sums)
+    K.triple_growth(i, j, k, swarm.X, swarm.F, swarm.w, ij, jk, factors, begin, end, sums)
     h = factors @ probability
     np.testing.assert_allclose(sums, growth_sums(h[begin:end], swarm.w[begin:end]), rtol=1e-5)
 
@@ -270,10 +258,10 @@ def test_plain_kernels():
     state = (swarm.X[0] + 2 * swarm.X[3]).astype(np.float32)
     factors = np.array([0.7, 1.2, 0.4, 2.0])
     sums, cells = np.empty(5), np.empty(4)
-    plain_growth(state, swarm.w, factors, 10, 150, sums)
+    K.plain_growth(state, swarm.w, factors, 10, 150, sums)
     h = factors[state.astype(int)]
     np.testing.assert_allclose(sums, growth_sums(h[10:150], swarm.w[10:150]), rtol=1e-6)
-    plain_cells(state, swarm.w, 10, 150, cells)
+    K.plain_cells(state, swarm.w, 10, 150, cells)
     expected = np.bincount(state[10:150].astype(int), swarm.w[10:150], 4)
     np.testing.assert_allclose(cells, expected / expected.sum(), rtol=1e-5)
 
@@ -285,7 +273,7 @@ def test_reverse_noise_from_the_same_particles():
     h = np.exp(0.6 * g)
     w = np.ones_like(g)
     noise = np.empty(2)
-    value = log_growth(growth_sums(h, w), 10.0, noise)
+    value = K.log_growth(growth_sums(h, w), 10.0, noise)
     count = len(g)
     assert noise[0] == pytest.approx(100 * h.var() / h.mean() ** 2 / count, rel=1e-6)
     moved = rng.choice(g, 400_000, p=h / h.sum())
@@ -306,7 +294,7 @@ def test_resampling_is_systematic_and_unbiased():
         X = np.arange(n, dtype=np.float32)[None].repeat(2, axis=0)
         F = -X
         w = weights.copy()
-        resample(X, F, w, begin, end, stream, *np.zeros((3, n), np.int64))
+        K.resample(X, F, w, begin, end, stream, *np.zeros((3, n), np.int64))
         assert (w[begin:end] == 1).all()
         np.testing.assert_array_equal(X[0, :begin], np.arange(begin))
         np.testing.assert_array_equal(X[0, end:], np.arange(end, n))
@@ -325,7 +313,7 @@ def test_resampling_is_systematic_and_unbiased():
 def test_weight_ess():
     w = np.random.default_rng(1).gamma(2.0, 1.0, 100).astype(np.float32)
     part = w[20:90].astype(float)
-    share, mean = relative_ess(w, 20, 90)
+    share, mean = K.relative_ess(w, 20, 90)
     assert share == pytest.approx(part.sum() ** 2 / (part**2).sum() / 70, rel=1e-5)
     assert mean == pytest.approx(part.mean(), rel=1e-5)
 
@@ -383,4 +371,4 @@ def test_scalar_stream_is_xoshiro256plusplus():
         s[0] ^= s[3]
         s[2] ^= t
         s[3] = rotate(s[3], 45)
-        assert uniform(stream) == ((result >> 12) + 0.5) / 2**52
+        assert K.uniform(stream) == ((result >> 12) + 0.5) / 2**52

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgewise.kernels import algorithm1, jumps, langevin
-from edgewise.kernels.gibbs import connect, graph_arrays
-from edgewise.kernels.random import lane_streams, normal, scalar_stream
+from broken import Exposed
+from edgewise.engines.common import prior_rules
+from edgewise.features import Features
+from edgewise.kernels import algorithm1, codes, jumps, langevin, random
+from edgewise.kernels.algorithm1 import Motion, Scratch, Totals, Tuning
+from edgewise.kernels.gibbs import fresh_sweeps
+from edgewise.kernels.graph import empty_graph, place_all
+from edgewise.kernels.random import lane_streams, scalar_stream
+from edgewise.priors import Prior
+
+K = Exposed(algorithm1, jumps, langevin, random)
 
 MEMBERS = np.array([[0, 1, -1], [0, 2, -1], [1, 2, -1], [2, 3, -1], [0, 1, 3]], np.int32)
 
@@ -27,11 +35,11 @@ def features(x: np.ndarray) -> np.ndarray:
 def test_moments():
     x = particles()
     for row, feature in zip(MEMBERS, features(x)):
-        mean, variance = langevin.feature_moments(x, row)
+        mean, variance = K.feature_moments(x, row)
         assert mean == pytest.approx(feature.mean())
         assert variance == pytest.approx(feature.var(ddof=1))
     singles, cliques = np.zeros(4), np.zeros(5)
-    langevin.add_variances(x, MEMBERS, singles, cliques)
+    K.add_variances(x, MEMBERS, singles, cliques)
     np.testing.assert_allclose(singles, x.var(axis=1, ddof=1), rtol=1e-5)
     np.testing.assert_allclose(cliques, features(x).var(axis=1, ddof=1), rtol=1e-5)
 
@@ -57,13 +65,13 @@ def test_langevin_step_against_numpy():
     old = np.concatenate([np.full(4, bias_precision), np.full(3, old_precision)])
     new = np.concatenate([np.full(4, bias_precision), np.full(3, precision)])
     p = p + 0.5 * step * c * (surplus - old * theta)
-    p = retained * p + math.sqrt(1 - retained**2) * np.array([normal(reference) for _ in range(7)])
+    p = retained * p + math.sqrt(1 - retained**2) * np.array([K.normal(reference) for _ in range(7)])
     p = p + 0.5 * step * c * (surplus - new * theta)
     theta = theta + step * c * p
 
     stream = scalar_stream(np.random.SeedSequence(1))
     untouched = values[[1, 2]].copy()
-    langevin.move_parameters(
+    K.move_parameters(
         x,
         MEMBERS,
         rows,
@@ -123,14 +131,13 @@ def test_fresh_sweep_draws_from_the_conditionals():
     n = 4000
     x = particles(n)
     biases, values = np.array([0.3, -0.5, 0.1, 0.2]), np.array([0.9, 0.0, -1.1, 0.0, 1.4])
-    start, degree, adjacent = graph_arrays(MEMBERS, 4)
-    for clique in np.flatnonzero(values):
-        connect(clique, MEMBERS, start, degree, adjacent)
+    graph = empty_graph(MEMBERS, np.zeros(5, np.int8), 4)
+    place_all(np.flatnonzero(values), graph)
     lanes = lane_streams(np.random.SeedSequence(3), n)
     field, scratch = np.empty(n, np.float32), np.empty(n, np.float32)
     total = np.zeros(9)
     for sweep in range(120):
-        langevin.fresh_sweep(x, lanes, biases, values, MEMBERS, start, degree, adjacent, field, scratch)
+        fresh_sweeps(1, x, lanes, biases, values, graph, field, scratch)
         if sweep >= 20:
             total += np.concatenate([x.mean(axis=1), features(x).mean(axis=1)])
     states = np.array(np.meshgrid(*[[0.0, 1.0]] * 4)).reshape(4, -1)
@@ -157,35 +164,30 @@ def thinned_births(width: float, log_odds: float, repeats: int) -> tuple[np.ndar
     reach = np.log(2 * widths) + widths * np.maximum(totals, rows - totals)
     log_reach = np.array([reach[status == 0].max(), (reach + own)[status == 1].max()])
     stream = scalar_stream(np.random.SeedSequence(8))
-    inclusion, births = np.zeros(5), np.zeros(5)
-    problem = (MEMBERS, status, own, np.zeros(4), totals)
-    tuning = (np.ones(4), np.ones(5), widths, log_reach)
+    tallies = np.zeros((codes.TALLIES, 5))
+    prior = prior_rules(Prior().resolve(Features.listed(4, [(0, 1)])))._replace(log_odds=own)
+    tuning = Tuning(np.ones(4), np.ones(5), widths, log_reach)
+    scratch = Scratch(
+        np.empty(5, np.int64), np.empty(5, np.int64), np.empty((5, 2)), *np.empty((2, 50), np.float32)
+    )
+    hyper = np.array([1 / (1 + math.exp(-log_odds)), slab_scale, slab_scale**-2])
+    given = Totals(rows, np.zeros(4), totals)
     for _ in range(repeats):
-        start, degree, adjacent = graph_arrays(MEMBERS, 4)
-        graph = (
-            np.zeros(5),
-            np.zeros(5),
-            np.zeros(5, np.int32),
-            np.full(5, -1, np.int32),
-            np.zeros(1, np.int64),
-            start,
-            degree,
-            adjacent,
-            np.empty(5, np.int64),
-            np.empty(5, np.int64),
-            np.empty((5, 2)),
-        )
-        sums = (np.zeros(5), inclusion, births, np.zeros(5), np.zeros(5, np.int64))
-        algorithm1.jump_all(x, rows, problem, 4, log_odds, slab_scale, 0.1, tuning, graph, sums, stream)
-        assert graph[4][0] == (graph[3] >= 0).sum() == (graph[0] != 0).sum() == degree.sum() / 2
+        graph = empty_graph(MEMBERS, status, 4)
+        motion = Motion(np.zeros(5), np.zeros(5), np.zeros(4), np.zeros(4), hyper)
+        counts = np.zeros(5, np.int64)
+        K.jump_all(x, given, 4, 0.1, motion, prior, graph, tuning, tallies, counts, scratch, stream)
+        active = graph.counts[0]
+        assert active == (graph.place >= 0).sum() == (motion.values != 0).sum() == graph.degree.sum() / 2
+    births, inclusion = tallies[codes.BIRTHS], tallies[codes.INCLUSION]
     plain = np.zeros(5)
     for clique in range(4):
-        mean, variance = langevin.feature_moments(x, MEMBERS[clique])
-        gradient, precision = jumps.proposal_at_birth(totals[clique], rows, mean, variance, slab_scale)
+        mean, variance = K.feature_moments(x, MEMBERS[clique])
+        gradient, precision = K.proposal_at_birth(totals[clique], rows, mean, variance, slab_scale)
         odds = own[clique] if status[clique] == 1 else log_odds
         for _ in range(2000):
-            value = jumps.propose_value(gradient, precision, widths[clique], stream)
-            ratio = jumps.log_ratio_birth(
+            value = K.propose_value(gradient, precision, widths[clique], stream)
+            ratio = K.log_ratio_birth(
                 value,
                 totals[clique],
                 rows,

@@ -53,7 +53,7 @@ def test_weights_stay_in_range():
     engine = engine_of(one_factor(12, 3000, 0.9), start="empty", warm_up=60, particles=512)
     for _ in range(12):
         engine.advance(5)
-        weights = engine._swarm.w.astype(float)
+        weights = engine._source.w.astype(float)
         assert 1e-4 < weights.mean() < 1e4
         assert (weights > 0).all()
 
@@ -79,7 +79,7 @@ def test_directions_count_what_is_independent():
     together = engine_of(one_factor(12, 400, 0.9), start="empty", warm_up=60, particles=2048)
     states = one_factor(12, 2048, 0.97).T.astype(np.float32)
     states[:2] = 1.0
-    together._swarm.X[:] = states
+    together._source.X[:] = states
     assert 1.0 <= together._directions() < 2.0
 
 
@@ -127,25 +127,27 @@ def test_few_variables_get_more_particles():
 
 def test_parameters_are_redrawn_in_an_order_that_knows_nothing_of_them():
     """In the order in which they became active, couplings of dependent data come out too strong."""
-    from edgewise.kernels.chain import shuffle_active
+    from edgewise.kernels.compiling import exposed
+    from edgewise.kernels.graph import shuffle_active
 
+    shuffle = exposed(shuffle_active)
     engine = engine_of(exact.sample(ring(3, 2.0), 400, np.random.default_rng(2)), warm_up=40)
     engine.advance(40)
-    chain = engine._chain
-    assert chain.counts[0] == 3
+    graph = engine._chain.graph
+    assert graph.counts[0] == 3
     orders = np.zeros((6000, 3), int)
     for order in orders:
-        chain.listed[:3] = chain.place[chain.listed[:3]] = [0, 1, 2]
-        shuffle_active(chain)
-        order[:] = chain.listed[:3]
-        assert (chain.place[order] == [0, 1, 2]).all()
+        graph.listed[:3] = graph.place[graph.listed[:3]] = [0, 1, 2]
+        shuffle(graph, engine._chain.stream)
+        order[:] = graph.listed[:3]
+        assert (graph.place[order] == [0, 1, 2]).all()
     _, counts = np.unique(orders, axis=0, return_counts=True)
     assert len(counts) == 6
     assert abs(counts - 1000).max() < 5 * np.sqrt(1000)
     # And it is done: the last newcomer does not stay last.
     last = []
     for _ in range(30):
-        chain.listed[:3] = chain.place[chain.listed[:3]] = [0, 1, 2]
+        graph.listed[:3] = graph.place[graph.listed[:3]] = [0, 1, 2]
         engine.advance(1)
-        last.append(chain.listed[chain.counts[0] - 1])
+        last.append(graph.listed[graph.counts[0] - 1])
     assert len(set(last)) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -11,14 +11,13 @@ import numpy as np
 from edgewise.draws.draws import Draws
 from edgewise.engines.protocol import STARTS, Problem
 from edgewise.errors import DataError
-from edgewise.priors import COMMON, FORBIDDEN, FORCED
+from edgewise.kernels import codes
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
+from edgewise.priors import ResolvedPrior
 
+# What a recorder holds before its draws are handed over: some megabytes.
 RECORDER_ENTRIES = 1 << 18
 RECORDER_DRAWS = 1024
-# Room for the counters of either kernel and for the tallies of each candidate; `kernels/particle_chain.py`
-# and `kernels/chain.py` number them.
-COUNTERS = 13
-TALLIES = 6
 
 
 def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> Any:
@@ -33,16 +32,33 @@ def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> An
     return cls(**given)
 
 
-class LineEngine:
-    """A chain that moves along lines: one candidate or bias at a time (``kernels/lines.py``).
+def is_free(status: np.ndarray) -> np.ndarray:
+    """Which candidates have their indicators decided rather than given."""
+    return status <= SEPARATE
 
-    A subclass runs its kernel in `_run`, adapts in `_adapt` between blocks of warm-up, adds
-    its own arrays to the state in `_begin`, and rebuilds what can be derived in `_derive`.
-    """
+
+def prior_rules(prior: ResolvedPrior) -> Any:
+    """The prior as kernels read it."""
+    from edgewise.kernels.hyper import PriorRules
+
+    return PriorRules(
+        log_odds=np.ascontiguousarray(prior.log_odds, np.float64),
+        beta_a=float(prior.beta_a),
+        beta_b=float(prior.beta_b),
+        fixed_p0=prior.fixed_p0,
+        n_common=int(np.count_nonzero(prior.status == COMMON)),
+        gamma_shape=float(prior.gamma_shape),
+        gamma_rate=float(prior.gamma_rate),
+        fixed_sigma0=prior.fixed_sigma0,
+        bias_sd=float(prior.bias_sd),
+    )
+
+
+class ChainEngine:
+    """The first steps of every engine: check, prepare, and begin with seeds of its own."""
 
     name: ClassVar[str]
     Settings: ClassVar[type]
-    adapt_every: ClassVar[int] = 50
 
     def __init__(
         self,
@@ -54,77 +70,103 @@ class LineEngine:
         if start not in STARTS:
             raise DataError(f"A chain cannot start from {start!r}; choose one of {', '.join(STARTS)}.")
         self._prepare(problem, settings)
-        seed = np.random.SeedSequence() if seed is None else seed
-        stream_seed, start_seed, own_seed = _children(seed, 3)
-        statistics = problem.statistics
+        self._create(children(np.random.SeedSequence() if seed is None else seed, 3), start)
+
+    def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
+        """Read what does not move: called for a new chain and for a restored one."""
+        self.problem = problem
+        self.settings = read_settings(self.Settings, self.name, settings)
+        self.warm_up = int(self.settings.warm_up)
+        self.thin = int(self.settings.thin)
+
+    def _create(self, seeds: Sequence[np.random.SeedSequence], start: str) -> None:
+        """Make the state of a new chain."""
+        raise NotImplementedError
+
+
+class LineEngine(ChainEngine):
+    """A chain that moves along lines: one candidate or bias at a time (``kernels/moves.py``).
+
+    ``_arrays`` is the whole state, by name: what the data say (rows, singles, sums), the rules that must not
+    be computed anew (centres), what moves, and what the subclass adds. Everything else is derived from it and
+    from the problem.
+
+    A subclass names its source of means in `_derive`, adapts in `_adapt` between blocks of warm-up, and adds
+    its own arrays to the state in `_begin`.
+    """
+
+    adapt_every: ClassVar[int] = 50
+    _source: Any
+    _scan: Any
+
+    def _create(self, seeds: Sequence[np.random.SeedSequence], start: str) -> None:
+        from edgewise.kernels.graph import empty_graph
+        from edgewise.kernels.random import scalar_stream
+
+        stream_seed, start_seed, own_seed = seeds
+        problem = self.problem
+        statistics, members = problem.statistics, problem.features.members
         n_cliques = problem.features.n_cliques
         p = problem.features.n_variables
+        rows = float(statistics.n_rows)
+        singles, sums = np.array(statistics.singles, float), np.array(statistics.cliques, float)
+        larger = n_cliques if members.shape[1] > 2 else 0
+        graph = empty_graph(members, problem.prior.status, p)
         self.iteration = 0
         self._arrays = {
-            "rows": np.array([statistics.n_rows], float),
-            "singles": np.array(statistics.singles, float),
-            "sums": np.array(statistics.cliques, float),
+            "rows": np.array([rows]),
+            "singles": singles[None],
+            "sums": sums[None],
+            "centres": ((singles + 0.5) / (rows + 1.0))[None],
+            "clique_centres": (sums[:larger] / rows if rows > 0 else np.full(larger, 0.5))[None],
             "theta": np.zeros(n_cliques),
             "bias": np.zeros(p),
             "hyper": np.array([problem.prior.p0, problem.prior.sigma0]),
-            "listed": np.full(n_cliques, -1, np.int64),
-            "place": np.full(n_cliques, -1, np.int64),
-            "counts": np.zeros(2, np.int64),
-            "stream": _scalar_stream(stream_seed),
-            "tallies": np.zeros((TALLIES, n_cliques)),
-            "counters": np.zeros(COUNTERS),
+            "degree": graph.degree,
+            "adjacent": graph.adjacent,
+            "listed": graph.listed,
+            "place": graph.place,
+            "counts": graph.counts,
+            "stream": scalar_stream(stream_seed),
+            "tallies": np.zeros((codes.TALLIES, n_cliques)),
+            "counters": np.zeros(codes.COUNTERS),
         }
-        from edgewise.kernels.gibbs import graph_arrays
-
-        start_of, degree, adjacent = graph_arrays(problem.features.members, p)
-        self._arrays |= {"start": start_of, "degree": degree, "adjacent": adjacent}
         self._bind()
         self._place_start(start, np.random.default_rng(start_seed))
         self._begin(own_seed, start)
         self._derive()
-
-    def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
-        self.problem = problem
-        self.settings = read_settings(self.Settings, self.name, settings)
-        self.warm_up = self._warm_up_length()
-        self.thin = self.settings.thin
+        self._renew()
 
     def _bind(self) -> None:
-        """Hand the arrays to the kernels as named tuples."""
-        from edgewise.kernels.chain import Chain, Given
+        """Hand the arrays to the kernels as named tuples (``kernels/state.py``)."""
+        from edgewise.kernels.graph import empty_graph
+        from edgewise.kernels.state import Chain, Rules, Sums, working_space
 
-        prior = self.problem.prior
-        arrays = self._arrays
-        rows = float(arrays["rows"][0])
-        self._given = Given(
-            N=rows,
-            singles=arrays["singles"],
-            sums=arrays["sums"],
-            members=self.problem.features.members,
-            means=(arrays["singles"] + 0.5) / (rows + 1.0),
-            status=prior.status,
-            log_odds=prior.log_odds,
-            beta_a=float(prior.beta_a),
-            beta_b=float(prior.beta_b),
-            fixed_p0=prior.fixed_p0,
-            n_common=int(np.count_nonzero(prior.status == COMMON)),
-            gamma_shape=float(prior.gamma_shape),
-            gamma_rate=float(prior.gamma_rate),
-            fixed_sigma0=prior.fixed_sigma0,
-            bias_sd=float(prior.bias_sd),
-        )
-        self._chain = Chain(**{name: arrays[name] for name in Chain._fields})
-        p = self.problem.features.n_variables
-        self._pair_index = np.full((p, p), -1, np.int32)
-        members = self.problem.features.members
+        arrays, features = self._arrays, self.problem.features
+        p, members = features.n_variables, features.members
+        pair_index = np.full((p, p), -1, np.int32)
         pairs = np.flatnonzero(members[:, 2] < 0) if members.shape[1] > 2 else np.arange(len(members))
-        self._pair_index[members[pairs, 0], members[pairs, 1]] = pairs
-        self._pair_index[members[pairs, 1], members[pairs, 0]] = pairs
+        pair_index[members[pairs, 0], members[pairs, 1]] = pairs
+        pair_index[members[pairs, 1], members[pairs, 0]] = pairs
+        levels = np.full(p, 2, np.int64)
+        self._rules = Rules(
+            centres=arrays["centres"],
+            clique_centres=arrays["clique_centres"],
+            levels=levels,
+            scores=np.tile([0.0, 1.0], (p, 1)),
+            pair_index=pair_index,
+            prior=prior_rules(self.problem.prior),
+        )
+        self._sums = Sums(arrays["rows"], arrays["singles"], arrays["sums"])
+        graph = empty_graph(members, self.problem.prior.status, p)
+        moving = ("degree", "adjacent", "listed", "place", "counts")
+        graph = graph._replace(**{name: arrays[name] for name in moving})
+        own = {name: arrays[name] for name in Chain._fields if name != "graph"}
+        self._chain = Chain(graph=graph, **own)
+        self._work = working_space(levels)
 
     def _place_start(self, start: str, rng: np.random.Generator) -> None:
-        from edgewise.kernels.chain import activate
-
-        means = self._given.means
+        means = self._rules.centres[0]
         self._chain.bias[:] = np.log(means) - np.log1p(-means)
         status = self.problem.prior.status
         p = self.problem.features.n_variables
@@ -133,9 +175,23 @@ class LineEngine:
             chosen = chosen | (rng.random(len(status)) < min(0.5, 2.0 * p / max(len(status), 1)))
         elif start == "full":
             chosen = chosen | True
+        # A full graph of strong couplings would be a spin glass.
         spread = 0.05 if start == "full" else 0.5
-        for a in np.flatnonzero(chosen & (status != FORBIDDEN)):
-            activate(int(a), spread * rng.standard_normal(), self._given, self._chain)
+        active = np.flatnonzero(chosen & (status != FORBIDDEN))
+        self._activate(active, spread * rng.standard_normal(len(active)))
+
+    def _activate(self, active: np.ndarray, values: np.ndarray) -> None:
+        """Put inactive candidates into the graph."""
+        from edgewise.kernels.graph import place_all
+
+        place_all(np.asarray(active, np.int64), self._chain.graph)
+        self._chain.theta[active] = values
+
+    def _renew(self) -> None:
+        """Bring the source of means to the present parameters."""
+        from edgewise.kernels.chain import renew
+
+        renew(self._source, self._chain)
 
     def advance(self, iterations: int, thin: int = 1) -> Draws:
         """Run; return the draws kept: every `thin`-th iteration counted from the end of warm-up."""
@@ -176,16 +232,24 @@ class LineEngine:
         return Draws.concatenate(pieces) if pieces else Draws.empty(p)
 
     def _recorder(self, draws: int, entries: int) -> Any:
-        from edgewise.kernels.chain import Recorder
+        from edgewise.kernels.state import empty_recorder
 
-        return Recorder(
-            indptr=np.zeros(draws + 1, np.int64),
-            indices=np.empty(entries, np.int32),
-            values=np.empty(entries),
-            biases=np.empty((draws, self.problem.features.n_variables)),
-            inclusion_rate=np.empty(draws),
-            slab_scale=np.empty(draws),
-            filled=np.zeros(1, np.int64),
+        return empty_recorder(draws, entries, self.problem.features.n_variables)
+
+    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
+        from edgewise.kernels.chain import run_chain
+
+        return run_chain(
+            self._rules,
+            self._sums,
+            self._chain,
+            self._source,
+            self._scan,
+            self._work,
+            self._after_warm_up(),
+            iterations,
+            thin,
+            recorder,
         )
 
     def _after_warm_up(self) -> int:
@@ -209,8 +273,8 @@ class LineEngine:
             "birth_accepts": float(births),
             "death_tries": float(death_tries),
             "death_accepts": float(deaths),
-            "swap_tries": float(counters[0]),
-            "swap_accepts": float(counters[1]),
+            "swap_tries": float(counters[codes.SWAP_TRIES]),
+            "swap_accepts": float(counters[codes.SWAP_ACCEPTS]),
         }
 
     def _end_warm_up(self) -> None:
@@ -240,30 +304,19 @@ class LineEngine:
         self._derive()
         return self
 
-    def _warm_up_length(self) -> int:
-        raise NotImplementedError
-
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         """Add the engine's own arrays to the state."""
         raise NotImplementedError
 
     def _derive(self) -> None:
-        """Rebuild what follows from the state."""
+        """Make the source of means and the scan from the state."""
+        raise NotImplementedError
 
     def _adapt(self) -> None:
         """Learn from the warm-up so far; called at fixed iterations of warm-up and at its end."""
         raise NotImplementedError
 
-    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        raise NotImplementedError
 
-
-def _children(seed: np.random.SeedSequence, count: int) -> list[np.random.SeedSequence]:
+def children(seed: np.random.SeedSequence, count: int) -> list[np.random.SeedSequence]:
     """Children by key: unlike spawn(), the same ones when asked again."""
     return [np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k)) for k in range(count)]
-
-
-def _scalar_stream(seed: np.random.SeedSequence) -> np.ndarray:
-    from edgewise.kernels.random import scalar_stream
-
-    return scalar_stream(seed)

@@ -6,13 +6,16 @@ The reference for everything else. Comfortable up to 16 variables; 20 are allowe
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.engines.common import LineEngine
+from edgewise.engines.common import LineEngine, is_free
+from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError, EdgewiseWarning
+from edgewise.kernels.codes import FORBIDDEN
 
 COMFORTABLE = 16
 LARGEST = 20
@@ -46,7 +49,8 @@ class ExactEngine(LineEngine):
     name: ClassVar[str] = "exact"
     Settings: ClassVar[type] = ExactSettings
 
-    def _warm_up_length(self) -> int:
+    def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
+        super()._prepare(problem, settings)
         p = self.problem.features.n_variables
         if p > LARGEST:
             raise DataError(
@@ -60,18 +64,27 @@ class ExactEngine(LineEngine):
                 EdgewiseWarning,
                 stacklevel=4,
             )
-        swaps = self.settings.swaps
-        self._swaps = swaps if swaps >= 0 else max(1, p // 4)
-        return int(self.settings.warm_up)
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         self._arrays["scan"] = np.ones(self.problem.features.n_cliques)
         self._arrays["table"] = np.zeros(2**self.problem.features.n_variables)
-        from edgewise.kernels.table import build_table
 
-        chain = self._chain
-        build_table(
-            chain.bias, chain.theta, chain.listed, chain.counts[0], self._given.members, self._arrays["table"]
+    def _derive(self) -> None:
+        from edgewise.kernels.state import Scan
+        from edgewise.kernels.table import Table
+
+        self._source = Table(self._arrays["table"])
+        status = self.problem.prior.status
+        hot = np.flatnonzero(status != FORBIDDEN)
+        swaps = self.settings.swaps
+        self._scan = Scan(
+            hot=hot,
+            probability=np.where(is_free(status), self._arrays["scan"], 0.0)[hot],
+            is_hot=np.ones(len(status), bool),
+            cold_flips=0,
+            cold_moves=0,
+            swaps=swaps if swaps >= 0 else max(1, self.problem.features.n_variables // 4),
+            together=True,
         )
 
     def _adapt(self) -> None:
@@ -82,23 +95,7 @@ class ExactEngine(LineEngine):
         interest = np.sqrt(4 * share * (1 - share))
         self._arrays["scan"][:] = np.clip(2 * interest, self.settings.scan_floor, 1.0)
         self._end_warm_up()
-
-    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        from edgewise.kernels.exact_chain import run_exact
-
-        return run_exact(
-            self._given,
-            self._chain,
-            self._arrays["table"],
-            self._pair_index,
-            self._arrays["scan"],
-            self._swaps,
-            self._after_warm_up(),
-            iterations,
-            thin,
-            self._arrays["counters"],
-            recorder,
-        )
+        self._derive()
 
     def counters(self) -> dict[str, float]:
         """Running totals since warm-up."""

@@ -22,17 +22,18 @@ Where the print is incomplete:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.common import read_settings
-from edgewise.engines.protocol import STARTS, Problem
+from edgewise.engines.common import ChainEngine, is_free, prior_rules
+from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
-from edgewise.priors import COMMON, FORBIDDEN, FORCED, SEPARATE
+from edgewise.kernels import codes
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class LangevinSettings:
 # The data's own variances count as much as this many averages over the particles.
 GUESS_WEIGHT = 5.0
 
-# Arrays that make up the chain. `size`, `rows` and `clock` have one entry; `clock` counts iterations.
+# Arrays that make up the chain. `rows` and `clock` have one entry; `clock` counts iterations.
 _PARTS = (
     "clock",
     "rows",
@@ -117,9 +118,9 @@ _PARTS = (
     "bias_momentum",
     "values",
     "momentum",
-    "active",
-    "where",
-    "size",
+    "listed",
+    "place",
+    "counts",
     "degree",
     "adjacent",
     "particles",
@@ -131,51 +132,29 @@ _PARTS = (
     "single_variances",
     "variances",
     "precision_sum",
-    "tries",
-    "inclusion",
-    "births",
-    "deaths",
-    "counts",
+    "tallies",
+    "jumps",
 )
 
 
-class LangevinEngine:
+class LangevinEngine(ChainEngine):
     """One chain of Algorithm 1; keeps ``engines/protocol.py``."""
 
     name: ClassVar[str] = "langevin"
-
-    def __init__(
-        self,
-        problem: Problem,
-        settings: Mapping[str, Any] | None = None,
-        seed: np.random.SeedSequence | None = None,
-        start: str = "default",
-    ) -> None:
-        if start not in STARTS:
-            raise DataError(f"start must be one of {', '.join(STARTS)}; not {start!r}.")
-        self._prepare(problem, settings)
-        seed = np.random.SeedSequence() if seed is None else seed
-        # Children by key rather than by spawn(), which would give other numbers when asked again.
-        keys = [np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k)) for k in range(3)]
-        self._begin(keys, "random" if start == "default" else start)
+    Settings: ClassVar[type] = LangevinSettings
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
-        self.problem = problem
-        self.settings = read_settings(LangevinSettings, self.name, settings)
-        self.warm_up = int(self.settings.warm_up)
-        self.thin = int(self.settings.thin)
+        super()._prepare(problem, settings)
         self._members = np.ascontiguousarray(problem.features.members, np.int32)
         self._status = np.ascontiguousarray(problem.prior.status, np.int8)
         self._log_odds = np.ascontiguousarray(problem.prior.log_odds, np.float64)
-        self._n_common = int((self._status == COMMON).sum())
-        self._n_free = int(((self._status == COMMON) | (self._status == SEPARATE)).sum())
+        self._free = is_free(self._status)
         self._adapt_every = max(1, self.warm_up // 50)
-        degrees = np.bincount(self._members[self._members >= 0], minlength=problem.features.n_variables)
-        self._start = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
 
-    def _begin(self, seeds: list[np.random.SeedSequence], start: str) -> None:
-        from edgewise.kernels.gibbs import connect, graph_arrays
-        from edgewise.kernels.langevin import fresh_sweep
+    def _create(self, seeds: Sequence[np.random.SeedSequence], start: str) -> None:
+        start = "random" if start == "default" else start
+        from edgewise.kernels.gibbs import fresh_sweeps
+        from edgewise.kernels.graph import empty_graph, place_all
         from edgewise.kernels.random import lane_streams, scalar_stream
 
         rng = np.random.default_rng(seeds[0])
@@ -207,41 +186,38 @@ class LangevinEngine:
         self._values, self._momentum = np.zeros(n_cliques), np.zeros(n_cliques)
         self._values[active] = size * rng.standard_normal(len(active))
         self._momentum[active] = rng.standard_normal(len(active))
-        self._active = np.zeros(n_cliques, np.int32)
-        self._active[: len(active)] = active
-        self._where = np.full(n_cliques, -1, np.int32)
-        self._where[active] = np.arange(len(active))
-        self._size = np.array([len(active)], np.int64)
+        graph = empty_graph(self._members, self._status, p)
+        self._listed, self._place, self._counts = graph.listed, graph.place, graph.counts
+        self._degree, self._adjacent = graph.degree, graph.adjacent
+        place_all(active, graph)
 
         frequency = (self._single_totals + 0.5) / (self._rows[0] + 1)
         spread = self._posterior_bias_scale * rng.standard_normal(p)
         self._biases = np.log(frequency) - np.log1p(-frequency) + spread
         self._bias_momentum = rng.standard_normal(p)
-        self._tries, self._inclusion = np.zeros(n_cliques), np.zeros(n_cliques)
-        self._births, self._deaths = np.zeros(n_cliques), np.zeros(n_cliques)
-        self._counts = np.zeros(5, np.int64)
-
-        _, self._degree, self._adjacent = graph_arrays(self._members, p)
-        for clique in active:
-            connect(clique, self._members, self._start, self._degree, self._adjacent)
+        self._tallies = np.zeros((codes.TALLIES, n_cliques))
+        self._jumps = np.zeros(5, np.int64)
         self._stream = scalar_stream(seeds[1])
         n = int(self.settings.particles)
         self._lanes = lane_streams(seeds[2], n)
         self._particles = (rng.random((p, n)) < frequency[:, None]).astype(np.float32)
-        field, scratch = np.empty(n, np.float32), np.empty(n, np.float32)
-        for _ in range(self.settings.start_sweeps):
-            fresh_sweep(
-                self._particles,
-                self._lanes,
-                self._biases,
-                self._values,
-                self._members,
-                self._start,
-                self._degree,
-                self._adjacent,
-                field,
-                scratch,
-            )
+        fresh_sweeps(
+            self.settings.start_sweeps,
+            self._particles,
+            self._lanes,
+            self._biases,
+            self._values,
+            graph,
+            *np.empty((2, n), np.float32),
+        )
+
+    def _graph(self) -> Any:
+        """The graph as kernels read it."""
+        from edgewise.kernels.graph import empty_graph
+
+        graph = empty_graph(self._members, self._status, self.problem.features.n_variables)
+        moving = ("listed", "place", "counts", "degree", "adjacent")
+        return graph._replace(**{name: getattr(self, f"_{name}") for name in moving})
 
     @property
     def iteration(self) -> int:
@@ -306,8 +282,8 @@ class LangevinEngine:
             if not warm and (self.iteration - self.warm_up) % stride == 0:
                 kept.append(self._snapshot())
         if warm and self.iteration == self.warm_up:
-            for totals in (self._tries, self._inclusion, self._births, self._deaths, self._counts):
-                totals[:] = 0
+            self._tallies[:] = 0
+            self._jumps[:] = 0
         if not kept:
             return Draws.empty(self.problem.features.n_variables)
         indices, values, biases, hyper = zip(*kept)
@@ -322,13 +298,14 @@ class LangevinEngine:
         )
 
     def _snapshot(self) -> tuple[np.ndarray, ...]:
-        indices = np.sort(self._active[: self._size[0]])
+        indices = np.sort(self._listed[: self._counts[0]])
         return indices, self._values[indices], self._biases.copy(), self._hyper.copy()
 
     def _run(self, iterations: int, warm: bool, log_reach: np.ndarray) -> None:
-        from edgewise.kernels.algorithm1 import run_iterations
+        from edgewise.kernels.algorithm1 import Motion, Scratch, Totals, Tuning, run_iterations
 
-        prior, settings = self.problem.prior, self.settings
+        settings = self.settings
+        n_cliques = len(self._values)
         run_iterations(
             iterations,
             self._clock,
@@ -337,67 +314,47 @@ class LangevinEngine:
             float(settings.step_size),
             float(settings.momentum_retained) if settings.partial_refreshment else 0.0,
             bool(settings.parallel_proposals),
-            float(self._rows[0]),
-            self._n_common,
-            self._n_free,
-            np.array([prior.beta_a, prior.beta_b, prior.gamma_shape, prior.gamma_rate]),
-            float(prior.bias_sd) ** -2,
-            self._hyper,
-            self._biases,
-            self._bias_momentum,
+            int(self._free.sum()),
+            Totals(float(self._rows[0]), self._single_totals, self._totals),
+            prior_rules(self.problem.prior),
+            Motion(self._values, self._momentum, self._biases, self._bias_momentum, self._hyper),
+            self._graph(),
+            Tuning(self._bias_scale, self._scale, self._width, log_reach),
             self._particles,
             self._lanes,
             self._stream,
-            (self._members, self._status, self._log_odds, self._single_totals, self._totals),
-            (
-                self._values,
-                self._momentum,
-                self._active,
-                self._where,
-                self._size,
-                self._start,
-                self._degree,
-                self._adjacent,
-                *self._jump_space(),
+            self._tallies,
+            self._jumps,
+            (self._single_variances, self._variances, self._precision_sum),
+            Scratch(
+                np.empty(n_cliques, np.int64),
+                np.empty(n_cliques, np.int64),
+                np.empty((n_cliques, 2)),
+                *np.empty((2, self._particles.shape[1]), np.float32),
             ),
-            (self._bias_scale, self._scale, self._width, log_reach),
-            (self._tries, self._inclusion, self._births, self._deaths, self._counts),
-            self._single_variances,
-            self._variances,
-            self._precision_sum,
-            *np.empty((2, self._particles.shape[1]), np.float32),
         )
-
-    def _jump_space(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n_cliques = len(self._values)
-        return np.empty(n_cliques, np.int64), np.empty(n_cliques, np.int64), np.empty((n_cliques, 2))
 
     def edge_sums(self) -> dict[str, np.ndarray]:
         """Per-candidate totals since warm-up; with parallel proposals every iteration is a try."""
-        tries = self._tries.copy()
+        names = ("tries", "inclusion", "births", "deaths")
+        found = {name: row.copy() for name, row in zip(names, self._tallies)}
         if self.settings.parallel_proposals:
-            free = (self._status == COMMON) | (self._status == SEPARATE)
-            tries = np.where(free, float(max(0, self.iteration - self.warm_up)), 0.0)
-        return {
-            "tries": tries,
-            "inclusion": self._inclusion.copy(),
-            "births": self._births.copy(),
-            "deaths": self._deaths.copy(),
-        }
+            found["tries"] = np.where(self._free, float(max(0, self.iteration - self.warm_up)), 0.0)
+        return found
 
     def counters(self) -> dict[str, float]:
         """Running totals since warm-up."""
         names = ("birth_tries", "birth_accepts", "death_tries", "death_accepts", "site_updates")
         return {
             "iterations": float(max(0, self.iteration - self.warm_up)),
-            **{name: float(self._counts[k]) for k, name in enumerate(names)},
+            **{name: float(self._jumps[k]) for k, name in enumerate(names)},
             "particles": float(self.settings.particles),
             "sweeps_per_iteration": float(self.settings.gibbs_sweeps),
         }
 
     def active(self) -> int:
         """Number of active candidates now."""
-        return int(self._size[0])
+        return int(self._counts[0])
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole chain as plain arrays."""

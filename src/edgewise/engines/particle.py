@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.engines.common import LineEngine
+from edgewise.engines.common import LineEngine, is_free
+from edgewise.kernels import codes
 
 PROPOSING_SHARE = 0.25
 FEWEST_PARTICLES = 384
@@ -72,9 +73,6 @@ class ParticleEngine(LineEngine):
     name: ClassVar[str] = "particle"
     Settings: ClassVar[type] = ParticleSettings
 
-    def _warm_up_length(self) -> int:
-        return int(self.settings.warm_up)
-
     def _rounded(self, n: float) -> int:
         p = self.problem.features.n_variables
         most = MEMORY_LIMIT / (8 * p)
@@ -89,7 +87,7 @@ class ParticleEngine(LineEngine):
         self._arrays["cursor"] = np.zeros(1, np.int64)
         n = self._rounded(self.settings.particles or 1.5 * rows)
         rng = np.random.default_rng(seed)
-        means = self._given.means
+        means = self._rules.centres[0]
         self._arrays["X"] = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
         if start == "default" and rows > 0:
             self._start_from_fit(n, rng)
@@ -106,22 +104,20 @@ class ParticleEngine(LineEngine):
         is the better place to begin.
         """
         from edgewise.engines.start import sparse_fit
-        from edgewise.kernels.chain import activate
 
-        given, chain, index = self._given, self._chain, self._pair_index
-        rows = max(given.N, 1.0)
-        allowed = (index >= 0) & (self.problem.prior.status[index] < 2)
-        joint = np.where(index >= 0, given.sums[index], 0.0) / rows
-        means = given.means
-        covariance = np.where(allowed, joint - np.outer(given.singles, given.singles) / rows**2, 0.0)
+        index, means = self._rules.pair_index, self._rules.centres[0]
+        rows, singles, sums = max(self._sums.rows[0], 1.0), self._sums.singles[0], self._sums.cliques[0]
+        allowed = (index >= 0) & is_free(self.problem.prior.status[index])
+        joint = np.where(index >= 0, sums[index], 0.0) / rows
+        covariance = np.where(allowed, joint - np.outer(singles, singles) / rows**2, 0.0)
         coupling, bias, states = sparse_fit(
             rows, means, covariance, allowed, rng.uniform(*START_REACH), n, rng
         )
         if np.count_nonzero(coupling) > 2 * MOST_AT_START * len(means):
             return
-        for i, j in zip(*np.nonzero(np.triu(coupling, 1))):
-            activate(int(index[i, j]), float(coupling[i, j]), given, chain)
-        chain.bias[:] = bias
+        found = np.nonzero(np.triu(coupling, 1))
+        self._activate(index[found], coupling[found])
+        self._chain.bias[:] = bias
         self._arrays["X"] = states
 
     def _fit_swarm(self, n: int) -> None:
@@ -146,11 +142,15 @@ class ParticleEngine(LineEngine):
             arrays["lanes"] = lane_streams(np.random.SeedSequence(entropy), n)
 
     def _derive(self) -> None:
-        from edgewise.kernels.particle_chain import Scan, Swarm, fresh_fields
+        from edgewise.kernels.plain_swarm import PlainSwarm
+        from edgewise.kernels.state import Scan
+        from edgewise.kernels.swarm import Swarm
 
         arrays = self._arrays
         n = arrays["X"].shape[1]
-        self._swarm = Swarm(
+        pairs_only = self._chain.graph.members.shape[1] == 2
+        kind: Any = Swarm if pairs_only else PlainSwarm
+        self._source = kind(
             X=arrays["X"],
             F=arrays["F"],
             w=arrays["w"],
@@ -163,8 +163,6 @@ class ParticleEngine(LineEngine):
             product=np.zeros(n, np.float32),
             slots=tuple(np.zeros((3, n), np.int64)),
         )
-        if not arrays["F"].any():
-            fresh_fields(self._given, self._chain, self._swarm)
         p = self.problem.features.n_variables
         rate = arrays["scan"]
         # Neighbouring decisions should not share variables: their noise would be correlated.
@@ -177,31 +175,29 @@ class ParticleEngine(LineEngine):
             is_hot=rate > 0,
             cold_flips=min(p, len(rate) - len(hot)),
             cold_moves=int(arrays["cold_moves"][0]),
-            swaps=swaps if self.problem.features.pairs_only else 0,
+            swaps=swaps if pairs_only else 0,
+            together=False,
         )
 
     def _screen(self) -> None:
         """First scan: the candidates whose variables are visibly correlated in the data."""
-        given = self._given
-        members = given.members
-        rows = max(given.N, 1.0)
+        members = self.problem.features.members
+        rows = max(self._sums.rows[0], 1.0)
         rate = self._arrays["scan"]
         if len(rate) <= ALL_HOT:
             rate[:] = 1.0
         else:
             i, j = members[:, 0], members[:, 1]
-            m = given.means
-            joint = (given.sums + 0.5 * m[i] * m[j]) / (rows + 0.5)
+            m = self._rules.centres[0]
+            joint = (self._sums.cliques[0] + 0.5 * m[i] * m[j]) / (rows + 0.5)
             spread = m[i] * (1 - m[i]) * m[j] * (1 - m[j])
             z = np.abs(joint - m[i] * m[j]) * np.sqrt(rows / spread)
             if members.shape[1] > 2:
                 z[members[:, 2] >= 0] = 0.0
             rate[z > max(2.5, np.partition(z, -min(len(z), 20 * len(m)))[-min(len(z), 20 * len(m))])] = 1.0
-        rate[self.problem.prior.status >= 2] = 0.0
+        rate[~is_free(self.problem.prior.status)] = 0.0
 
     def _adapt(self) -> None:
-        from edgewise.kernels.particle_chain import fresh_fields
-
         arrays = self._arrays
         # The last stretch of warm-up may be a shorter one.
         arrays["watched"] += (self.iteration - 1) % self.adapt_every + 1
@@ -218,7 +214,7 @@ class ParticleEngine(LineEngine):
         else:
             arrays["counters"][:] = 0.0
         self._derive()
-        fresh_fields(self._given, self._chain, self._swarm)
+        self._renew()
 
     def _choose_scan(self) -> None:
         """Hot are the candidates that have been active for a share of the warm-up worth a visit."""
@@ -227,14 +223,14 @@ class ParticleEngine(LineEngine):
         rate = np.clip(8.0 * share * (1 - share), LOWEST_RATE, 1.0)
         if len(rate) > ALL_HOT:
             rate[8.0 * share < LOWEST_RATE] = 0.0
-        rate[self.problem.prior.status >= 2] = 0.0
+        rate[~is_free(self.problem.prior.status)] = 0.0
         self._arrays["scan"][:] = rate
         self._choose_cold_moves()
 
     def _choose_cold_moves(self) -> None:
         """As many births of cold candidates, and deaths, as there are active ones."""
         p = self.problem.features.n_variables
-        some_cold = bool(((self._arrays["scan"] == 0) & (self.problem.prior.status < 2)).any())
+        some_cold = bool(((self._arrays["scan"] == 0) & is_free(self.problem.prior.status)).any())
         self._arrays["cold_moves"] = np.array([2 * max(p, self.active()) if some_cold else 0])
 
     def _choose_budget(self) -> None:
@@ -250,9 +246,7 @@ class ParticleEngine(LineEngine):
 
     def _noise(self) -> float:
         """Measured noise of the decisions: of indicators or of redrawn parameters, whichever is larger."""
-        from edgewise.kernels.particle_chain import NOISE_COUNT, NOISE_SUM
-
-        sums, counts = (self._arrays["counters"][k : k + 2] for k in (NOISE_SUM, NOISE_COUNT))
+        sums, counts = (self._arrays["counters"][k : k + 2] for k in (codes.NOISE_SUM, codes.NOISE_COUNT))
         return float(np.max(np.divide(sums, counts, out=np.zeros(2), where=counts > 0)))
 
     def _directions(self) -> float:
@@ -260,7 +254,7 @@ class ParticleEngine(LineEngine):
 
         The participation ratio of their correlations, tr(R)^2 / tr(R^2), less what is noise in R.
         """
-        X, w = self._swarm.X, self._swarm.w
+        X, w = self._source.X, self._source.w
         share = w / w.sum()
         centred = (X - (X @ share)[:, None]) * np.sqrt(share)
         spread = np.sqrt((centred**2).sum(axis=1))
@@ -273,10 +267,9 @@ class ParticleEngine(LineEngine):
         """Sweeps of Gibbs sampling after which the variables have forgotten their states, on average."""
         from edgewise.kernels.gibbs import gibbs_sweep
 
-        swarm, chain = self._swarm, self._chain
+        swarm, chain = self._source, self._chain
         moved, fields, lanes = swarm.X.copy(), swarm.F.copy(), swarm.lanes.copy()
-        graph = (chain.theta, self._given.members, chain.start, chain.degree, chain.adjacent)
-        gibbs_sweep(moved, fields, lanes, *graph, swarm.change_i, swarm.product)
+        gibbs_sweep(moved, fields, lanes, chain.theta, chain.graph, swarm.change_i, swarm.product)
         share = swarm.w / swarm.w.sum()
         before, after = np.clip(swarm.X @ share, 0, 1), np.clip(moved @ share, 0, 1)
         together = (swarm.X * moved) @ share - before * after
@@ -294,41 +287,21 @@ class ParticleEngine(LineEngine):
 
     def _swept(self) -> float:
         """Variables redrawn per decision by the sweeps that follow resampling."""
-        from edgewise.kernels.particle_chain import DECISIONS, RESAMPLINGS
-
         counters = self._arrays["counters"]
         # Of two groups one is swept at a time.
-        swept = 0.5 * counters[RESAMPLINGS] * self.problem.features.n_variables
-        return float(swept / max(counters[DECISIONS], 1.0))
-
-    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        from edgewise.kernels.particle_chain import run_particles
-
-        return run_particles(
-            self._given,
-            self._chain,
-            self._swarm,
-            self._scan,
-            self._pair_index,
-            self._after_warm_up(),
-            iterations,
-            thin,
-            self._arrays["counters"],
-            recorder,
-        )
+        swept = 0.5 * counters[codes.RESAMPLINGS] * self.problem.features.n_variables
+        return float(swept / max(counters[codes.DECISIONS], 1.0))
 
     def counters(self) -> dict[str, float]:
         """Running totals and rates since warm-up."""
-        from edgewise.kernels import particle_chain as kernel
-
         counters = self._arrays["counters"]
         return self._flip_counters() | {
-            "cold_tries": float(counters[kernel.COLD_TRIES]),
-            "cold_accepts": float(counters[kernel.COLD_ACCEPTS]),
-            "resamplings": float(counters[kernel.RESAMPLINGS]),
+            "cold_tries": float(counters[codes.COLD_TRIES]),
+            "cold_accepts": float(counters[codes.COLD_ACCEPTS]),
+            "resamplings": float(counters[codes.RESAMPLINGS]),
             "noise": self._noise(),
-            "site_updates": float(counters[kernel.SITE_UPDATES]),
-            "weight_ess": float(counters[kernel.ESS_SUM] / max(counters[kernel.ESS_COUNT], 1.0)),
+            "site_updates": float(counters[codes.SITE_UPDATES]),
+            "weight_ess": float(counters[codes.ESS_SUM] / max(counters[codes.ESS_COUNT], 1.0)),
             "particles": float(self._arrays["X"].shape[1]),
             "sites": float(self._arrays["sites"][0]),
         }

@@ -8,26 +8,22 @@ particle is looked at (`birth_bound`). So rather than visiting all candidates, t
 drawn with that bound by geometric skips, and a drawn one is accepted with the ratio of its acceptance
 probability to the bound: the same law at a fraction of the cost.
 
-Arrays travel in four bundles, so that a signature fits on a line:
-
-``problem``  members (M, order), status (M,), own log odds (M,), bias totals (p,), totals s (M,)
-``graph``    values (M,), momentum (M,), active (M,): list of the active cliques, where (M,): a clique's
-             position in it or -1, size (1,): its length; start, degree, adjacent: as in ``kernels/gibbs.py``;
-             dying, born (M,), newborn (M, 2): working space of `jump_all`
-``tuning``   preconditioner of biases and cliques, jump widths Delta, `log_reach` (see `jump_all`)
-``sums``     tries, inclusion, births, deaths (M,) and counts (5,)
-
-A clique's status is COMMON (shares p0), SEPARATE (prior odds of its own) or anything else (fixed).
-``hyper`` = [p0, sigma0, sigma0^-2 of the unfinished Langevin step].
+``motion`` is what moves beside the graph: values of the cliques, their momenta, biases and theirs, and
+``hyper`` = [p0, sigma0, sigma0^-2 of the unfinished Langevin step]. ``tuning`` is frozen after warm-up:
+preconditioner of biases and cliques, jump widths Delta, `log_reach` (see `jump_all`). ``totals`` are the sums
+over the data, ``scratch`` working space.
 """
 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 
-from edgewise.kernels.compiling import kernel
-from edgewise.kernels.gibbs import connect, disconnect
-from edgewise.kernels.hyper import draw_inclusion_rate, draw_slab_scale
+from edgewise.kernels.codes import BIRTHS, COMMON, DEATHS, INCLUSION, SLAB_SCALE, TRIES
+from edgewise.kernels.compiling import entry, kernel
+from edgewise.kernels.gibbs import fresh_sweep
+from edgewise.kernels.graph import activate, deactivate
+from edgewise.kernels.hyper import draw_hyper, is_free, log_rate_odds
 from edgewise.kernels.jumps import (
     log_ratio_birth,
     log_ratio_death,
@@ -39,78 +35,54 @@ from edgewise.kernels.jumps import (
 from edgewise.kernels.langevin import (
     add_variances,
     feature_moments,
-    fresh_sweep,
     move_parameters,
     unfinished_momentum,
 )
 from edgewise.kernels.random import below, uniform
 
-COMMON, SEPARATE = 0, 1
-BIRTH_TRIES, BIRTH_ACCEPTS, DEATH_TRIES, DEATH_ACCEPTS, SITE_UPDATES = 0, 1, 2, 3, 4
+Motion = namedtuple("Motion", "values momentum biases bias_momentum hyper")
+Tuning = namedtuple("Tuning", "bias_scale scale width log_reach")
+Totals = namedtuple("Totals", "rows singles cliques")
+Scratch = namedtuple("Scratch", "dying born newborn field product")
+
+# Entry of `hyper` after those of ``codes.py``, and the counts of the engine.
+OLD_PRECISION = 2
+BIRTH_TRIES, BIRTH_ACCEPTS, DEATH_TRIES, DEATH_ACCEPTS, SITE_UPDATES = range(5)
 
 
 @kernel
-def draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream):
-    """Eq. 14 with `hyper_prior` = [a, b, c, d]; a NaN in it marks a fixed hyper-parameter."""
-    values, _, active, _, size = graph[:5]
-    sharing = 0
-    squares = 0.0
-    for k in range(size[0]):
-        squares += values[active[k]] ** 2
-        if status[active[k]] == COMMON:
-            sharing += 1
-    if not math.isnan(hyper_prior[0]):
-        hyper[0] = draw_inclusion_rate(hyper_prior[0], hyper_prior[1], sharing, n_common, stream)
-    if not math.isnan(hyper_prior[2]):
-        hyper[1] = draw_slab_scale(hyper_prior[2], hyper_prior[3], size[0], squares, stream)
-
-
-@kernel
-def add_clique(c, value, start_momentum, members, graph):
+def add_clique(c, value, start_momentum, motion, graph):
     """Make a clique active."""
-    values, momentum, active, where, size, start, degree, adjacent = graph[:8]
-    connect(c, members, start, degree, adjacent)
-    values[c] = value
-    momentum[c] = start_momentum
-    where[c] = size[0]
-    active[size[0]] = c
-    size[0] += 1
+    activate(c, graph)
+    motion.values[c] = value
+    motion.momentum[c] = start_momentum
 
 
 @kernel
-def remove_clique(c, members, graph):
-    """Make a clique inactive; the last of the active list moves into its place."""
-    values, momentum, active, where, size, start, degree, adjacent = graph[:8]
-    disconnect(c, members, start, degree, adjacent)
-    size[0] -= 1
-    last = active[size[0]]
-    active[where[c]] = last
-    where[last] = where[c]
-    where[c] = -1
-    values[c] = 0.0
-    momentum[c] = 0.0
+def remove_clique(c, motion, graph):
+    """Make a clique inactive."""
+    deactivate(c, graph)
+    motion.values[c] = 0.0
+    motion.momentum[c] = 0.0
 
 
 @kernel
-def birth(c, particles, rows, problem, log_odds, slab_scale, width, stream):
+def log_odds_of(c, status, hyper, prior):
+    """Prior log odds of clique c with p0 as it was drawn: cliques decided together have no use for (2.4)."""
+    return log_rate_odds(hyper) if status[c] == COMMON else prior.log_odds[c]
+
+
+@kernel
+def birth(c, particles, totals, motion, prior, graph, width, stream):
     """Propose the birth of clique c: its value, acceptance probability and gradient at that value."""
-    members, status, own_log_odds, _, totals = problem
-    odds = log_odds if status[c] == COMMON else own_log_odds[c]
-    mean, variance = feature_moments(particles, members[c])
-    gradient, precision = proposal_at_birth(totals[c], rows, mean, variance, slab_scale)
+    total, rows, slab_scale = totals.cliques[c], totals.rows, motion.hyper[SLAB_SCALE]
+    odds = log_odds_of(c, graph.status, motion.hyper, prior)
+    n = particles.shape[1]
+    mean, variance = feature_moments(particles, graph.members[c])
+    gradient, precision = proposal_at_birth(total, rows, mean, variance, slab_scale)
     value = propose_value(gradient, precision, width, stream)
     log_ratio = log_ratio_birth(
-        value,
-        totals[c],
-        rows,
-        mean,
-        variance,
-        particles.shape[1],
-        odds,
-        slab_scale,
-        gradient,
-        precision,
-        width,
+        value, total, rows, mean, variance, n, odds, slab_scale, gradient, precision, width
     )
     # Exactly zero cannot be told from inactive; it has probability zero but for rounding.
     accept = math.exp(min(0.0, log_ratio)) if value != 0.0 else 0.0
@@ -118,59 +90,50 @@ def birth(c, particles, rows, problem, log_odds, slab_scale, width, stream):
 
 
 @kernel
-def death(c, value, particles, rows, problem, log_odds, slab_scale, width):
-    """Acceptance probability of the death of clique c, which has the parameter `value`."""
-    members, status, own_log_odds, _, totals = problem
-    odds = log_odds if status[c] == COMMON else own_log_odds[c]
-    mean, variance = feature_moments(particles, members[c])
-    gradient, precision = proposal_at_death(value, totals[c], rows, mean, variance, slab_scale)
+def death(c, particles, totals, motion, prior, graph, width):
+    """Acceptance probability of the death of clique c."""
+    total, rows, slab_scale = totals.cliques[c], totals.rows, motion.hyper[SLAB_SCALE]
+    value = motion.values[c]
+    odds = log_odds_of(c, graph.status, motion.hyper, prior)
+    n = particles.shape[1]
+    mean, variance = feature_moments(particles, graph.members[c])
+    gradient, precision = proposal_at_death(value, total, rows, mean, variance, slab_scale)
     log_ratio = log_ratio_death(
-        value,
-        totals[c],
-        rows,
-        mean,
-        variance,
-        particles.shape[1],
-        odds,
-        slab_scale,
-        gradient,
-        precision,
-        width,
+        value, total, rows, mean, variance, n, odds, slab_scale, gradient, precision, width
     )
     return math.exp(min(0.0, log_ratio))
 
 
 @kernel
-def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, tuning, graph, sums, stream):
+def jump_all(
+    particles, totals, n_free, step_size, motion, prior, graph, tuning, tallies, counts, scratch, stream
+):
     """Decide births of all inactive and deaths of all small active cliques, then apply them.
 
-    ``n_free`` counts the COMMON and SEPARATE cliques; ``log_reach`` (2,) holds the largest
+    ``n_free`` counts the cliques that are decided; ``log_reach`` (2,) holds the largest
     log(2 Delta) + Delta max |g| of the COMMON cliques, and of the SEPARATE ones with their log odds included.
     """
-    members, status = problem[:2]
-    values, _, active, where, size = graph[:5]
-    _, scale, width, log_reach = tuning
-    _, inclusion, births, deaths, counts = sums
-    n_cliques = members.shape[0]
-    dying, born, newborn = graph[8:]
+    dying, born, newborn = scratch.dying, scratch.born, scratch.newborn
+    width = tuning.width
+    n_cliques = graph.place.shape[0]
     n_dying = 0
     tried = 0
-    for k in range(size[0]):
-        c = active[k]
-        if status[c] != COMMON and status[c] != SEPARATE:
+    for k in range(graph.counts[0]):
+        c = graph.listed[k]
+        if not is_free(graph.status[c]):
             continue
         tried += 1
-        inclusion[c] += 1.0
-        if abs(values[c]) > width[c]:
+        tallies[INCLUSION, c] += 1.0
+        if abs(motion.values[c]) > width[c]:
             continue
-        accept = death(c, values[c], particles, rows, problem, log_odds, slab_scale, width[c])
+        accept = death(c, particles, totals, motion, prior, graph, width[c])
         counts[DEATH_TRIES] += 1
-        inclusion[c] -= accept
+        tallies[INCLUSION, c] -= accept
         if uniform(stream) < accept:
             dying[n_dying] = c
             n_dying += 1
-    log_chance = log_slab_density(0.0, slab_scale) + max(log_odds + log_reach[0], log_reach[1])
-    chance = math.exp(min(0.0, log_chance))
+    reach = max(log_rate_odds(motion.hyper) + tuning.log_reach[0], tuning.log_reach[1])
+    chance = math.exp(min(0.0, log_slab_density(0.0, motion.hyper[SLAB_SCALE]) + reach))
     # No candidate left to be born: the first skip leads past the end.
     skip_scale = -math.inf
     if chance > 0.0:
@@ -182,59 +145,57 @@ def jump_all(particles, rows, problem, n_free, log_odds, slab_scale, step_size, 
         if not skip < n_cliques - 1 - c:
             break
         c += 1 + int(skip)
-        if where[c] >= 0 or (status[c] != COMMON and status[c] != SEPARATE):
+        if graph.place[c] >= 0 or not is_free(graph.status[c]):
             continue
-        value, accept, slope = birth(c, particles, rows, problem, log_odds, slab_scale, width[c], stream)
-        inclusion[c] += accept / chance
+        value, accept, slope = birth(c, particles, totals, motion, prior, graph, width[c], stream)
+        tallies[INCLUSION, c] += accept / chance
         if uniform(stream) * chance < accept:
             born[n_born] = c
             newborn[n_born, 0] = value
-            newborn[n_born, 1] = unfinished_momentum(slope, scale[c], step_size, stream)
+            newborn[n_born, 1] = unfinished_momentum(slope, tuning.scale[c], step_size, stream)
             n_born += 1
     for k in range(n_dying):
-        deaths[dying[k]] += 1.0
-        remove_clique(dying[k], members, graph)
+        tallies[DEATHS, dying[k]] += 1.0
+        remove_clique(dying[k], motion, graph)
     for k in range(n_born):
-        births[born[k]] += 1.0
-        add_clique(born[k], newborn[k, 0], newborn[k, 1], members, graph)
+        tallies[BIRTHS, born[k]] += 1.0
+        add_clique(born[k], newborn[k, 0], newborn[k, 1], motion, graph)
     counts[BIRTH_TRIES] += n_free - tried
     counts[BIRTH_ACCEPTS] += n_born
     counts[DEATH_ACCEPTS] += n_dying
 
 
 @kernel
-def jump_one(particles, rows, problem, log_odds, slab_scale, step_size, tuning, graph, sums, stream):
+def jump_one(particles, totals, step_size, motion, prior, graph, tuning, tallies, counts, stream):
     """Try one clique, drawn from all candidates alike (section 4 without 4.3)."""
-    members, status = problem[:2]
-    values, _, _, where, _ = graph[:5]
-    _, scale, width, _ = tuning
-    tries, inclusion, births, deaths, counts = sums
-    c = below(stream, members.shape[0])
-    if status[c] != COMMON and status[c] != SEPARATE:
+    c = below(stream, graph.place.shape[0])
+    if not is_free(graph.status[c]):
         return
-    tries[c] += 1.0
-    if where[c] < 0:
+    width = tuning.width[c]
+    tallies[TRIES, c] += 1.0
+    if graph.place[c] < 0:
         counts[BIRTH_TRIES] += 1
-        value, accept, slope = birth(c, particles, rows, problem, log_odds, slab_scale, width[c], stream)
-        inclusion[c] += accept
+        value, accept, slope = birth(c, particles, totals, motion, prior, graph, width, stream)
+        tallies[INCLUSION, c] += accept
         if uniform(stream) < accept:
-            births[c] += 1.0
+            tallies[BIRTHS, c] += 1.0
             counts[BIRTH_ACCEPTS] += 1
-            add_clique(c, value, unfinished_momentum(slope, scale[c], step_size, stream), members, graph)
+            momentum = unfinished_momentum(slope, tuning.scale[c], step_size, stream)
+            add_clique(c, value, momentum, motion, graph)
         return
-    inclusion[c] += 1.0
-    if abs(values[c]) > width[c]:
+    tallies[INCLUSION, c] += 1.0
+    if abs(motion.values[c]) > width:
         return
     counts[DEATH_TRIES] += 1
-    accept = death(c, values[c], particles, rows, problem, log_odds, slab_scale, width[c])
-    inclusion[c] -= accept
+    accept = death(c, particles, totals, motion, prior, graph, width)
+    tallies[INCLUSION, c] -= accept
     if uniform(stream) < accept:
-        deaths[c] += 1.0
+        tallies[DEATHS, c] += 1.0
         counts[DEATH_ACCEPTS] += 1
-        remove_clique(c, members, graph)
+        remove_clique(c, motion, graph)
 
 
-@kernel
+@entry
 def run_iterations(
     count,
     clock,
@@ -243,71 +204,63 @@ def run_iterations(
     step_size,
     retained,
     parallel,
-    rows,
-    n_common,
     n_free,
-    hyper_prior,
-    bias_precision,
-    hyper,
-    biases,
-    bias_momentum,
+    totals,
+    prior,
+    motion,
+    graph,
+    tuning,
     particles,
     lanes,
     stream,
-    problem,
-    graph,
-    tuning,
-    sums,
-    single_variances,
-    variances,
-    precision_sum,
-    field,
+    tallies,
+    counts,
+    moments,
     scratch,
 ):
     """Run `count` iterations of Algorithm 1 in place; `clock` (1,) counts them.
 
-    With a positive `moment_stride` (in warm-up) every such iteration adds the features' variances to their
-    running sums, and to ``precision_sum`` = [how many, sum of sigma0^-2].
+    With a positive `moment_stride` (in warm-up) every such iteration adds the features' variances to
+    ``moments`` = (of biases, of cliques, [how many, sum of sigma0^-2]).
     """
-    members, status, _, single_totals, totals = problem
-    values, momentum, active, _, size, start, degree, adjacent = graph[:8]
-    bias_scale, scale = tuning[:2]
+    hyper = motion.hyper
+    single_variances, variances, precision_sum = moments
     for _ in range(count):
-        draw_hyperparameters(hyper, hyper_prior, n_common, status, graph, stream)
-        slab_precision = 1.0 / (hyper[1] * hyper[1])
+        draw_hyper(hyper, motion.values, prior, graph, stream)
+        slab_precision = 1.0 / (hyper[SLAB_SCALE] * hyper[SLAB_SCALE])
         for _ in range(gibbs_sweeps):
-            fresh_sweep(particles, lanes, biases, values, members, start, degree, adjacent, field, scratch)
-        sums[4][SITE_UPDATES] += gibbs_sweeps * particles.size
+            fresh_sweep(particles, lanes, motion.biases, motion.values, graph, scratch.field, scratch.product)
+        counts[SITE_UPDATES] += gibbs_sweeps * particles.size
         move_parameters(
             particles,
-            members,
-            rows,
-            single_totals,
-            totals,
-            biases,
-            bias_momentum,
-            values,
-            momentum,
-            active[: size[0]],
-            bias_precision,
-            hyper[2],
+            graph.members,
+            totals.rows,
+            totals.singles,
+            totals.cliques,
+            motion.biases,
+            motion.bias_momentum,
+            motion.values,
+            motion.momentum,
+            graph.listed[: graph.counts[0]],
+            1.0 / (prior.bias_sd * prior.bias_sd),
+            hyper[OLD_PRECISION],
             slab_precision,
-            bias_scale,
-            scale,
+            tuning.bias_scale,
+            tuning.scale,
             step_size,
             retained,
             stream,
         )
-        hyper[2] = slab_precision
-        log_odds = math.log(hyper[0]) - math.log1p(-hyper[0])
+        hyper[OLD_PRECISION] = slab_precision
         if parallel:
             jump_all(
-                particles, rows, problem, n_free, log_odds, hyper[1], step_size, tuning, graph, sums, stream
-            )
+                particles, totals, n_free, step_size, motion, prior, graph, tuning, tallies, counts, scratch,
+                stream,
+            )  # fmt: skip
         else:
-            jump_one(particles, rows, problem, log_odds, hyper[1], step_size, tuning, graph, sums, stream)
+            jump_one(particles, totals, step_size, motion, prior, graph, tuning, tallies, counts, stream)
         clock[0] += 1
         if moment_stride > 0 and clock[0] % moment_stride == 0:
-            add_variances(particles, members, single_variances, variances)
+            add_variances(particles, graph.members, single_variances, variances)
             precision_sum[0] += 1.0
             precision_sum[1] += slab_precision

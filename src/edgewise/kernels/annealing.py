@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import entry, kernel
 
 
 @kernel(arrays=True)
@@ -47,7 +47,7 @@ def _probability(field):
     return 1.0 / (1.0 + small) if field >= 0 else small / (1.0 + small)
 
 
-@kernel(arrays=True)
+@entry(arrays=True)
 def anneal(state, first, others, weights, offset, base, betas, rng):
     """Log-weights (n,) of particles that start in `state`, drawn from the independent model; moves them."""
     n_variables, n = state.shape
@@ -76,7 +76,7 @@ def anneal(state, first, others, weights, offset, base, betas, rng):
     return log_weights
 
 
-@kernel(arrays=True)
+@entry(arrays=True)
 def clamped_means(state, sites, first, others, weights, biases, warm_up, sweeps, rng):
     """Mean conditional probability of every site over `sweeps` Gibbs sweeps that move only `sites`.
 

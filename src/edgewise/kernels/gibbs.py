@@ -3,9 +3,8 @@
 Symbols: ``X[i, s]`` state of variable i in particle s (float32 0/1), ``F[i, s]`` its field
 ``theta_i + sum_a theta_a prod_{j in a, j != i} x_j`` over the active cliques a that contain i, so that
 ``P(x_i = 1 | rest) = 1 / (1 + exp(-F[i, s]))``. Fields are kept up to date when a state changes, so that
-every other kernel can read them. ``theta[a]`` holds all candidates, ``members[a]`` their variables (padded
-with -1), and the graph lists, per variable i, the active cliques
-``adjacent[start[i] : start[i] + degree[i]]``.
+every other kernel can read them; they are valid for the present parameters whenever no move is under way.
+``theta[a]`` holds all candidates, ``graph`` (``graph.py``) says which of them are active.
 
 No kernel that draws uses fast mathematics: what it computes would depend on how the compiler happened to
 optimise it, and the same seed would not always give the same draws.
@@ -15,40 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import answer, entry, kernel, question
+from edgewise.kernels.graph import CliqueGraph, PairGraph
 from edgewise.kernels.random import fast_exp, lane_uniform
-
-
-def graph_arrays(members: np.ndarray, n_variables: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An empty graph with room for every candidate: start, degree, adjacent."""
-    counts = np.bincount(members[members >= 0], minlength=n_variables)
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return start, np.zeros(n_variables, np.int64), np.full(start[-1], -1, np.int32)
-
-
-@kernel
-def connect(a, members, start, degree, adjacent):
-    """Make clique `a` active in the graph."""
-    for k in range(members.shape[1]):
-        i = members[a, k]
-        if i >= 0:
-            adjacent[start[i] + degree[i]] = a
-            degree[i] += 1
-
-
-@kernel
-def disconnect(a, members, start, degree, adjacent):
-    """Take clique `a` out of the graph."""
-    for k in range(members.shape[1]):
-        i = members[a, k]
-        if i >= 0:
-            last = start[i] + degree[i] - 1
-            position = start[i]
-            while adjacent[position] != a:
-                position += 1
-            adjacent[position] = adjacent[last]
-            adjacent[last] = -1
-            degree[i] -= 1
 
 
 @kernel
@@ -79,47 +47,74 @@ def multiply(target, values):
         target[s] *= values[s]
 
 
+@question
+def add_clique_field(graph, a, i, theta, X, field, product):
+    """Add what candidate `a` contributes to the field of its variable `i`; `product` is scratch."""
+
+
+@answer(add_clique_field, PairGraph)
+def _add_pair_field(graph, a, i, theta, X, field, product):
+    add_scaled(field, np.float32(theta[a]), X[graph.members[a, 0] + graph.members[a, 1] - i])
+
+
+@answer(add_clique_field, CliqueGraph)
+def _add_any_field(graph, a, i, theta, X, field, product):
+    others_product(a, i, -1, X, graph.members, product)
+    add_scaled(field, np.float32(theta[a]), product)
+
+
 @kernel
-def spread_change(i, change, X, F, theta, members, start, degree, adjacent, product, begin, end):
+def others_product(a, i, j, X, members, product):
+    """Product of the variables of clique `a` other than `i` and `j`, in every particle."""
+    fill(product, np.float32(1.0))
+    for k in range(members.shape[1]):
+        other = members[a, k]
+        if other >= 0 and other != i and other != j:
+            multiply(product, X[other])
+
+
+@question
+def spread_clique_change(graph, a, i, theta, change, X, F, product, begin, end):
+    """Fields of the other variables of candidate `a` in particles `begin` to `end` after `i` changed."""
+
+
+@answer(spread_clique_change, PairGraph)
+def _spread_pair_change(graph, a, i, theta, change, X, F, product, begin, end):
+    other = graph.members[a, 0] + graph.members[a, 1] - i
+    add_scaled(F[other, begin:end], np.float32(theta[a]), change[begin:end])
+
+
+@answer(spread_clique_change, CliqueGraph)
+def _spread_any_change(graph, a, i, theta, change, X, F, product, begin, end):
+    for k in range(graph.members.shape[1]):
+        j = graph.members[a, k]
+        if j >= 0 and j != i:
+            others_product(a, i, j, X, graph.members, product)
+            multiply(product, change)
+            add_scaled(F[j, begin:end], np.float32(theta[a]), product[begin:end])
+
+
+@kernel
+def spread_change(i, change, X, F, theta, graph, product, begin, end):
     """Fields of particles `begin` to `end` after variable `i` changed by `change`; `product` is scratch."""
-    order = members.shape[1]
-    part = change[begin:end]
-    for position in range(start[i], start[i] + degree[i]):
-        a = adjacent[position]
-        weight = np.float32(theta[a])
-        if order == 2 or members[a, 2] < 0:
-            add_scaled(F[members[a, 0] + members[a, 1] - i, begin:end], weight, part)
-            continue
-        for k in range(order):
-            j = members[a, k]
-            if j < 0 or j == i:
-                continue
-            copy_to(product, change)
-            for l in range(order):
-                other = members[a, l]
-                if other >= 0 and other != i and other != j:
-                    multiply(product, X[other])
-            add_scaled(F[j, begin:end], weight, product[begin:end])
+    for position in range(graph.start[i], graph.start[i] + graph.degree[i]):
+        a = graph.adjacent[position]
+        spread_clique_change(graph, a, i, theta, change, X, F, product, begin, end)
 
 
 @kernel
-def compute_fields(X, bias, theta, members, start, degree, adjacent, F, product):
-    """Fields from scratch."""
-    order = members.shape[1]
+def field_of(i, bias, theta, graph, X, field, product):
+    """The field of variable `i` from scratch, into `field`; `product` is scratch."""
+    fill(field, np.float32(bias[i]))
+    for position in range(graph.start[i], graph.start[i] + graph.degree[i]):
+        add_clique_field(graph, graph.adjacent[position], i, theta, X, field, product)
+
+
+@kernel
+def compute_fields(X, bias, theta, graph, F, product):
+    """All fields from scratch."""
     for i in range(X.shape[0]):
-        fill(F[i], np.float32(bias[i]))
-        for position in range(start[i], start[i] + degree[i]):
-            a = adjacent[position]
-            weight = np.float32(theta[a])
-            if order == 2 or members[a, 2] < 0:
-                add_scaled(F[i], weight, X[members[a, 0] + members[a, 1] - i])
-                continue
-            fill(product, np.float32(1.0))
-            for k in range(order):
-                j = members[a, k]
-                if j >= 0 and j != i:
-                    multiply(product, X[j])
-            add_scaled(F[i], weight, product)
+        field_of(i, bias, theta, graph, X, F[i], product)
 
 
 @kernel
@@ -135,16 +130,35 @@ def redraw_variable(x, field, lanes, change, begin, end):
         x[s] = new
 
 
-@kernel
-def gibbs_sweep(X, F, lanes, theta, members, start, degree, adjacent, change, product):
+@entry
+def gibbs_sweep(X, F, lanes, theta, graph, change, product):
     """One systematic sweep over the variables of all particles; fields stay up to date."""
     n = X.shape[1]
     for i in range(X.shape[0]):
-        redraw_variable(X[i], F[i], lanes, change, 0, n)
-        spread_change(i, change, X, F, theta, members, start, degree, adjacent, product, 0, n)
+        redraw_variable(X[i], F[i], lanes, change, np.int64(0), n)
+        spread_change(i, change, X, F, theta, graph, product, np.int64(0), n)
 
 
 @kernel
+def fresh_sweep(X, lanes, bias, theta, graph, field, scratch):
+    """One sweep with each variable's field summed from scratch; `field` and `scratch` (n,) are working space.
+
+    For parameters that all move in every iteration, so that fields carried along would have to be computed
+    anyway.
+    """
+    for i in range(X.shape[0]):
+        field_of(i, bias, theta, graph, X, field, scratch)
+        redraw_variable(X[i], field, lanes, scratch, np.int64(0), X.shape[1])
+
+
+@entry
+def fresh_sweeps(count, X, lanes, bias, theta, graph, field, scratch):
+    """Several sweeps of that kind."""
+    for _ in range(count):
+        fresh_sweep(X, lanes, bias, theta, graph, field, scratch)
+
+
+@entry
 def dense_sweep(X, lanes, coupling, bias, field, change):
     """One sweep over a model of pairs given by its coupling matrix; `field` and `change` are scratch."""
     for i in range(X.shape[0]):
@@ -152,4 +166,4 @@ def dense_sweep(X, lanes, coupling, bias, field, change):
         for j in range(X.shape[0]):
             if coupling[i, j] != 0.0:
                 add_scaled(field, np.float32(coupling[i, j]), X[j])
-        redraw_variable(X[i], field, lanes, change, 0, X.shape[1])
+        redraw_variable(X[i], field, lanes, change, np.int64(0), X.shape[1])

@@ -25,7 +25,6 @@ import math
 import numpy as np
 
 from edgewise.kernels.compiling import kernel
-from edgewise.kernels.gibbs import add_scaled, redraw_variable
 from edgewise.kernels.random import normal
 
 # Sums of zeros and ones are exact in any order, so they may be reassociated and vectorised.
@@ -73,33 +72,6 @@ def feature_moments(particles, clique):
     n = particles.shape[1]
     mean = count_clique(particles, clique) / n
     return mean, mean * (1.0 - mean) * n / (n - 1)
-
-
-@kernel
-def fresh_sweep(particles, lanes, biases, values, members, start, degree, adjacent, field, scratch):
-    """One Gibbs sweep of all particles (section 3.1), each variable's field summed from scratch.
-
-    The Langevin step moves every parameter in every iteration, so fields carried from the last sweep would
-    have to be recomputed anyway. The graph is the one of ``kernels/gibbs.py``; `field` and `scratch` (n,)
-    are working space.
-    """
-    order = members.shape[1]
-    for i in range(particles.shape[0]):
-        field[:] = np.float32(biases[i])
-        for position in range(start[i], start[i] + degree[i]):
-            c = adjacent[position]
-            weight = np.float32(values[c])
-            if order == 2 or members[c, 2] < 0:
-                add_scaled(field, weight, particles[members[c, 0] + members[c, 1] - i])
-                continue
-            scratch[:] = np.float32(1.0)
-            for k in range(order):
-                j = members[c, k]
-                if j >= 0 and j != i:
-                    for s in range(scratch.shape[0]):
-                        scratch[s] *= particles[j, s]
-            add_scaled(field, weight, scratch)
-        redraw_variable(particles[i], field, lanes, scratch, 0, particles.shape[1])
 
 
 @kernel

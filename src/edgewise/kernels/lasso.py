@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import entry, kernel
 
 # Reassociation lets the dot products vectorise; nothing here tests for infinities or NaN.
 _VECTOR = {"arrays": True, "fastmath": {"reassoc", "contract"}}
@@ -127,7 +127,7 @@ def _violation(value, gradient, penalty):
     return max(abs(gradient) - penalty, 0.0)
 
 
-@kernel(arrays=True)
+@entry(arrays=True)
 def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_steps):
     """Solutions for one node at every lambda, each started from the one before.
 
@@ -233,7 +233,7 @@ def node_path(columns, weights, node, lambdas, start, usable, tolerance, max_ste
     return coefficients, losses, violations, margins
 
 
-@kernel(arrays=True)
+@entry(arrays=True)
 def joint_solve(columns, weights, penalty, coefficients, usable, tolerance, max_steps):
     """Pseudo-likelihood solution at one lambda, found in place from the given coefficients.
 

@@ -1,17 +1,10 @@
-"""One line in parameter space: the posterior along it, its mode, and a proposal from it (docs/method.md, 4).
+"""One line in parameter space: the posterior along it, its mode, a proposal from it (docs/method.md, 4-5).
 
-Along a direction d the features enter only through the probabilities ``cells[c]`` of a few joint states c
-and the value ``values[c]`` of the direction in each, so with t the distance from the base point
-
-    log target(t) = t S - N log(sum_c cells[c] exp(t values[c])) - precision t^2 / 2 + tilt t
-
-holds with no expansion and for any t; S is the direction's sum over the data, and precision and tilt
-collect the Gaussian priors. The log target is concave.
-
-The line of a pair (i, j) moves its coupling by t and its two biases by -t m_j and -t m_i, m being the data
-means: its feature is (x_i - m_i)(x_j - m_j), which leaves the margins nearly alone and is nearly orthogonal
-to the biases. The shift is fixed by the data, so birth and death remain each other's reverse with Jacobian
-1.
+Along a direction d the features enter only through the probabilities ``cells[g, c]`` of a few joint states
+(cells) c and the value ``values[g, c]`` of the direction in each. The data may fall into strata g with cells,
+values, sums ``S[g]`` and rows ``N[g]`` of their own (there is one stratum so far); their log likelihoods add
+up. With t the distance from the base point, (5.1) holds with no expansion and for any t; ``precision`` and
+``tilt`` collect the Gaussian priors (5.2). The log target is concave.
 """
 
 from __future__ import annotations
@@ -19,10 +12,14 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.compiling import kernel
-from edgewise.kernels.random import uniform
+from edgewise.kernels.random import normal, uniform
 
+# Newton's method on a concave line; steps are damped so that a flat start cannot throw it far, and end where
+# a step is below a thousandth of the line's own width.
 MODE_STEPS = 16
 MODE_STEP_LIMIT = 1.5
+MODE_ACCURACY = 1e-6
+# Degrees of freedom of the proposals: heavier in the tails than any line, close to a Gaussian otherwise.
 TAIL_FREEDOM = 8.0
 LOG_TAIL_CONSTANT = (
     math.lgamma((TAIL_FREEDOM + 1) / 2)
@@ -33,12 +30,21 @@ LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
 @kernel
-def line_value(t, cells, values, S, N, precision, tilt):
-    """Log target at `t` relative to the base point."""
+def log_z_change(t, cells, values):
+    """Change of log Z by a move of `t` along a line, from the cells at its beginning (4.3)."""
     growth = 0.0
     for c in range(cells.shape[0]):
         growth += cells[c] * math.expm1(t * values[c])
-    return t * (S + tilt) - N * math.log1p(growth) - 0.5 * precision * t * t
+    return math.log1p(growth)
+
+
+@kernel
+def line_value(t, cells, values, S, N, precision, tilt):
+    """Log target at `t` relative to the base point (5.1)."""
+    result = t * tilt - 0.5 * precision * t * t
+    for g in range(cells.shape[0]):
+        result += t * S[g] - N[g] * log_z_change(t, cells[g], values[g])
+    return result
 
 
 @kernel
@@ -47,21 +53,24 @@ def line_mode(cells, values, S, N, precision, tilt):
     t = 0.0
     curvature = precision
     for _ in range(MODE_STEPS):
-        total = 0.0
-        first = 0.0
-        second = 0.0
-        for c in range(cells.shape[0]):
-            weight = cells[c] * math.exp(t * values[c])
-            total += weight
-            first += weight * values[c]
-            second += weight * values[c] * values[c]
-        first /= total
-        spread = second / total - first * first
-        curvature = N * (spread if spread > 0.0 else 0.0) + precision
-        step = (S + tilt - N * first - precision * t) / curvature
-        step = min(max(step, -MODE_STEP_LIMIT), MODE_STEP_LIMIT)
+        gradient = tilt - precision * t
+        curvature = precision
+        for g in range(cells.shape[0]):
+            total = 0.0
+            first = 0.0
+            second = 0.0
+            for c in range(cells.shape[1]):
+                weight = cells[g, c] * math.exp(t * values[g, c])
+                total += weight
+                first += weight * values[g, c]
+                second += weight * values[g, c] * values[g, c]
+            first /= total
+            spread = second / total - first * first
+            gradient += S[g] - N[g] * first
+            curvature += N[g] * (spread if spread > 0.0 else 0.0)
+        step = min(max(gradient / curvature, -MODE_STEP_LIMIT), MODE_STEP_LIMIT)
         t += step
-        if step * step * curvature < 1e-6:
+        if step * step * curvature < MODE_ACCURACY:
             break
     return t, 1.0 / math.sqrt(curvature)
 
@@ -87,29 +96,29 @@ def log_slab_constant(sigma0):
 
 
 @kernel
-def pair_values(mean_i, mean_j, values):
-    """Direction of a pair in the cells (x_i, x_j) = 00, 10, 01, 11."""
-    values[0] = mean_i * mean_j
-    values[1] = -(1.0 - mean_i) * mean_j
-    values[2] = -mean_i * (1.0 - mean_j)
-    values[3] = (1.0 - mean_i) * (1.0 - mean_j)
-
-
-@kernel
-def pair_sum(s_ij, s_i, s_j, mean_i, mean_j, N):
-    """Sum over the data of a pair's direction."""
-    return s_ij - mean_j * s_i - mean_i * s_j + N * mean_i * mean_j
-
-
-@kernel
 def move_cells(cells, values, t, moved):
-    """Cell probabilities after a move by `t` along the line."""
-    total = 0.0
-    for c in range(cells.shape[0]):
-        moved[c] = cells[c] * math.exp(t * values[c])
-        total += moved[c]
-    for c in range(cells.shape[0]):
-        moved[c] /= total
+    """Cell probabilities of every stratum after a move by `t` along the line (4.3)."""
+    for g in range(cells.shape[0]):
+        total = 0.0
+        for c in range(cells.shape[1]):
+            moved[g, c] = cells[g, c] * math.exp(t * values[g, c])
+            total += moved[g, c]
+        for c in range(cells.shape[1]):
+            moved[g, c] /= total
+
+
+@kernel
+def penalised(log_ratio, noise, stream):
+    """The log ratio with the noise of both directions made equal and its penalty taken off (7.2).
+
+    ``noise`` holds the variances of the log ratio forwards and in reverse; where both are zero nothing
+    happens and nothing is drawn.
+    """
+    variance = noise[0]
+    if noise[1] > variance:
+        variance = noise[1]
+        log_ratio += math.sqrt(variance - noise[0]) * normal(stream)
+    return log_ratio - 0.5 * variance
 
 
 @kernel

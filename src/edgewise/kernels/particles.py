@@ -1,14 +1,12 @@
-"""Weighted particles: what they say about a line, and how they follow a move along it (docs/method.md, 7).
-
-Every particle s carries a weight ``w[s]``; weighted means over the particles estimate means of the model.
-The particles fall into two groups that never mix, ``[0, split)`` and ``[split, n)``: the first proposes,
-the second decides, so that the noise of a decision is independent of what is proposed.
+"""Arithmetic over weighted particles of a model of pairs, vectorised (docs/method.md, 7).
 
 Means are Rao-Blackwellised: the states of the variables that a line touches are replaced by their
 conditional distribution given the particle's other variables, which the fields F give in closed form. A
 move by t changes the weights by ``h_s = E[exp(t d) | rest]`` instead of exp(t d), and the touched variables
-are redrawn from their new conditional. ``pair`` kernels need a model of pairs only; ``plain`` ones take any
-cliques and use the states as they are.
+are redrawn from their new conditional.
+
+Symbols: ``x, f`` rows of the states X and fields F (``gibbs.py``), ``w`` the weights; functions work on the
+particles `begin` to `end`. Cells of two or three binary variables count the first fastest.
 """
 
 from __future__ import annotations
@@ -18,11 +16,13 @@ import math
 import numpy as np
 
 from edgewise.kernels.compiling import kernel, lanes_of_terms
-from edgewise.kernels.gibbs import add_scaled, fill, multiply
+from edgewise.kernels.gibbs import fill
 from edgewise.kernels.random import fast_exp, lane_uniform, uniform
 
 # error_model="numpy" below: a division that may raise keeps a loop from being vectorised.
+# Terms of so many particles at a time lie on the stack: a row of them fits into the first-level cache.
 CHUNK = 2048
+# The product of three exponentials of this size is still a finite float32 (e^88).
 FIELD_LIMIT = np.float32(28.0)
 
 
@@ -168,15 +168,6 @@ def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lan
         fj[s] = b + bj + moved * new_i
 
 
-@kernel
-def spread_pair_change(i, except_clique, change, F, theta, members, start, degree, adjacent):
-    """Fields of the other neighbours of `i` in a model of pairs, the pair just moved excepted."""
-    for position in range(start[i], start[i] + degree[i]):
-        a = adjacent[position]
-        if a != except_clique:
-            add_scaled(F[members[a, 0] + members[a, 1] - i], np.float32(theta[a]), change)
-
-
 @kernel(error_model="numpy")
 def single_mean(f, w, begin, end):
     """Weighted probability that a variable is one, over one group."""
@@ -229,68 +220,6 @@ def single_follow(x, f, w, shift, outside, inside, lanes, change):
         change[s] = new - x[s]
         x[s] = new
         f[s] += b
-
-
-@kernel
-def clique_states(a, X, members, state):
-    """State of a clique in every particle: x_i + 2 x_j for a pair, its feature for a larger clique."""
-    if members.shape[1] == 2 or members[a, 2] < 0:
-        for s in range(state.shape[0]):
-            state[s] = X[members[a, 0], s] + np.float32(2.0) * X[members[a, 1], s]
-        return
-    fill(state, np.float32(1.0))
-    for k in range(members.shape[1]):
-        if members[a, k] >= 0:
-            multiply(state, X[members[a, k]])
-
-
-@kernel
-def plain_cells(state, w, begin, end, cells):
-    """Weighted probabilities of the states of a clique."""
-    fill(cells, 0.0)
-    total = 0.0
-    for s in range(begin, end):
-        cells[int(state[s])] += w[s]
-        total += w[s]
-    for c in range(cells.shape[0]):
-        cells[c] /= total
-
-
-@kernel
-def plain_growth(state, w, factors, begin, end, sums):
-    """As :func:`pair_growth` with the states as they are."""
-    fill(sums, 0.0)
-    for s in range(begin, end):
-        h = factors[int(state[s])]
-        weight = float(w[s])
-        sums[0] += weight
-        sums[1] += weight * weight
-        sums[2] += weight * h
-        sums[3] += weight * h * h
-        sums[4] += weight / h
-
-
-@kernel
-def plain_follow(state, w, factors):
-    """Weights after a move, the states being kept."""
-    for s in range(w.shape[0]):
-        w[s] *= np.float32(factors[int(state[s])])
-
-
-@kernel
-def add_to_fields(a, change, X, F, members, product):
-    """Fields after the parameter of clique `a` changed."""
-    amount = np.float32(change)
-    for k in range(members.shape[1]):
-        i = members[a, k]
-        if i < 0:
-            continue
-        fill(product, np.float32(1.0))
-        for l in range(members.shape[1]):
-            j = members[a, l]
-            if j >= 0 and j != i:
-                multiply(product, X[j])
-        add_scaled(F[i], amount, product)
 
 
 @kernel(error_model="numpy")
@@ -351,7 +280,7 @@ def resample(X, F, w, begin, end, stream, offspring, dead, parent):
 
 @kernel
 def log_growth(sums, N, noise):
-    """N log of the weighted mean growth, and the variances of its noise forwards and in reverse.
+    """N log of the weighted mean growth (7.1), and the variances of its noise forwards and in reverse (7.2).
 
     ``sums`` are those of :func:`pair_growth`. The reverse variance follows from the same particles because
     E'[g] = E[h g] / E[h] for any function g of the other variables, E' being the mean after the move.
@@ -366,25 +295,32 @@ def log_growth(sums, N, noise):
 
 
 @kernel
-def triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk):
-    """Exponentials of the three fields of (i, j, k) without the couplings among them; (i, k) is absent."""
+def triple_factors(theta_ij, theta_jk):
+    """The two couplings of a triple and their exponentials, as float32."""
+    factor_ij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
+    factor_jk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
+    return np.float32(theta_ij), np.float32(theta_jk), factor_ij, factor_jk
+
+
+@kernel
+def triple_weights(xi, xj, xk, fi, fj, fk, s, couplings):
+    """Weights of the states 1..7 of (i, j, k) in particle `s` relative to state 0; (i, k) is absent."""
+    ij, jk, factor_ij, factor_jk = couplings
     limit = np.float32(18.0)
     a = fi[s] - ij * xj[s]
     b = fj[s] - ij * xi[s] - jk * xk[s]
     c = fk[s] - jk * xj[s]
-    a = a if a < limit else limit
-    b = b if b < limit else limit
-    c = c if c < limit else limit
-    return fast_exp(a), fast_exp(b), fast_exp(c)
+    ei = fast_exp(a if a < limit else limit)
+    ej = fast_exp(b if b < limit else limit)
+    ek = fast_exp(c if c < limit else limit)
+    k6 = ej * ek * factor_jk
+    return ei, ej, ei * ej * factor_ij, ek, ei * ek, k6, k6 * ei * factor_ij
 
 
 @kernel(error_model="numpy")
 def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     """Weighted probabilities of the eight states x_i + 2 x_j + 4 x_k over one group."""
-    ij = np.float32(theta_ij)
-    jk = np.float32(theta_jk)
-    pij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
-    pjk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
+    couplings = triple_factors(theta_ij, theta_jk)
     one = np.float32(1.0)
     fill(cells, 0.0)
     total = 0.0
@@ -396,16 +332,12 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
         fi, fj, fk = F[i, low:high], F[j, low:high], F[k, low:high]
         v = w[low:high]
         for s in range(v.shape[0]):
-            ei, ej, ek = triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk)
-            k3 = ei * ej * pij
-            k5 = ei * ek
-            k6 = ej * ek * pjk
-            k7 = k6 * ei * pij
-            r = v[s] / (one + ei + ej + ek + k3 + k5 + k6 + k7)
-            t1[s] = ei * r
-            t2[s] = ej * r
+            k1, k2, k3, k4, k5, k6, k7 = triple_weights(xi, xj, xk, fi, fj, fk, s, couplings)
+            r = v[s] / (one + k1 + k2 + k4 + k3 + k5 + k6 + k7)
+            t1[s] = k1 * r
+            t2[s] = k2 * r
             t3[s] = k3 * r
-            t4[s] = ek * r
+            t4[s] = k4 * r
             t5[s] = k5 * r
             t6[s] = k6 * r
             t7[s] = k7 * r
@@ -422,38 +354,22 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
 @kernel(error_model="numpy")
 def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sums):
     """As :func:`pair_growth` for the eight states of three variables."""
-    ij = np.float32(theta_ij)
-    jk = np.float32(theta_jk)
-    pij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
-    pjk = np.float32(math.exp(min(max(theta_jk, -15.0), 15.0)))
+    couplings = triple_factors(theta_ij, theta_jk)
     one = np.float32(1.0)
-    g0, g1, g2, g3 = (
-        np.float32(factors[0]),
-        np.float32(factors[1]),
-        np.float32(factors[2]),
-        np.float32(factors[3]),
-    )
-    g4, g5, g6, g7 = (
-        np.float32(factors[4]),
-        np.float32(factors[5]),
-        np.float32(factors[6]),
-        np.float32(factors[7]),
-    )
+    g0, g1 = np.float32(factors[0]), np.float32(factors[1])
+    g2, g3 = np.float32(factors[2]), np.float32(factors[3])
+    g4, g5 = np.float32(factors[4]), np.float32(factors[5])
+    g6, g7 = np.float32(factors[6]), np.float32(factors[7])
     fill(sums, 0.0)
     terms = lanes_of_terms(4, CHUNK)
     for low in range(begin, end, CHUNK):
         high = min(low + CHUNK, end)
-        xi, xj, xk = X[i, low:high], X[j, low:high], X[k, low:high]
+        xi, xj, xk, v = X[i, low:high], X[j, low:high], X[k, low:high], w[low:high]
         fi, fj, fk = F[i, low:high], F[j, low:high], F[k, low:high]
-        v = w[low:high]
         for s in range(v.shape[0]):
-            ei, ej, ek = triple_weights(xi, xj, xk, fi, fj, fk, s, ij, jk)
-            k3 = ei * ej * pij
-            k5 = ei * ek
-            k6 = ej * ek * pjk
-            k7 = k6 * ei * pij
-            before = one + ei + ej + ek + k3 + k5 + k6 + k7
-            after = g0 + g1 * ei + g2 * ej + g4 * ek + g3 * k3 + g5 * k5 + g6 * k6 + g7 * k7
+            k1, k2, k3, k4, k5, k6, k7 = triple_weights(xi, xj, xk, fi, fj, fk, s, couplings)
+            before = one + k1 + k2 + k4 + k3 + k5 + k6 + k7
+            after = g0 + g1 * k1 + g2 * k2 + g4 * k4 + g3 * k3 + g5 * k5 + g6 * k6 + g7 * k7
             keep_growth(v[s], before, after, terms, s)
         add_growth(v, terms, sums)
 

@@ -1,7 +1,8 @@
-"""Which pairs may take each other's place, and the bookkeeping of such a swap (docs/method.md, 5).
+"""Swaps: a pair takes the place of a competing one in a single move (docs/method.md, 5).
 
 A swap deletes an active pair (i, j) and adds (i, k) in one proposal: edges that explain the same correlation
 compete, and a chain of single births and deaths would have to pass through the unlikely graph with neither.
+Both lines begin at the graph with neither edge.
 """
 
 from __future__ import annotations
@@ -10,76 +11,136 @@ import math
 
 import numpy as np
 
-from edgewise.kernels.chain import is_pair
+from edgewise.kernels.codes import COMMON, SWAP_ACCEPTS, SWAP_TRIES
 from edgewise.kernels.compiling import kernel
-from edgewise.kernels.gibbs import fill
+from edgewise.kernels.directions import pair_line, shift_biases
+from edgewise.kernels.graph import activate, deactivate, is_pair
+from edgewise.kernels.hyper import is_free, log_prior_odds
+from edgewise.kernels.lines import draw_proposal, line_mode, log_proposal, metropolis, move_cells, penalised
+from edgewise.kernels.moves import go
 from edgewise.kernels.random import below, uniform
+from edgewise.kernels.sources import swap_cells, swap_growth
+from edgewise.kernels.state import BASE, PRESENT, SHIFTS, VALUES
 
 
 @kernel
-def choose_swap(given, chain, pair_index):
+def choose_swap(chain, pair_index):
     """Pick an active pair (i, j) and a pair (i, k) to take its place.
 
     Returns (leaving, arriving, i, j, k, log proposal ratio); `leaving` is -1 when there is nothing to swap.
     Half the time k is any other variable, half the time a neighbour of j, where the two edges compete.
     """
-    if chain.counts[0] == 0:
-        return -1, -1, 0, 0, 0, 0.0
-    leaving = chain.listed[below(chain.stream, chain.counts[0])]
+    nothing = (np.int64(-1), np.int64(-1), np.int64(0), np.int64(0), np.int64(0), 0.0)
+    graph = chain.graph
+    if graph.counts[0] == 0:
+        return nothing
+    leaving = graph.listed[below(chain.stream, graph.counts[0])]
     by_neighbour = uniform(chain.stream) < 0.5
     turn = uniform(chain.stream) < 0.5
-    if not is_pair(leaving, given) or given.status[leaving] > 1:
-        return -1, -1, 0, 0, 0, 0.0
-    i = given.members[leaving, 0]
-    j = given.members[leaving, 1]
+    if not is_pair(graph, leaving) or not is_free(graph.status[leaving]):
+        return nothing
+    i = np.int64(graph.members[leaving, 0])
+    j = np.int64(graph.members[leaving, 1])
     if turn:
         i, j = j, i
     log_choice = 0.0
     if by_neighbour:
-        through = chain.adjacent[chain.start[j] + below(chain.stream, chain.degree[j])]
-        if not is_pair(through, given):
-            return -1, -1, 0, 0, 0, 0.0
-        k = given.members[through, 0] + given.members[through, 1] - j
-        log_choice = math.log(chain.degree[j]) - math.log(chain.degree[k] + 1)
+        through = np.int64(graph.adjacent[graph.start[j] + below(chain.stream, graph.degree[j])])
+        if not is_pair(graph, through):
+            return nothing
+        k = graph.members[through, 0] + graph.members[through, 1] - j
+        log_choice = math.log(graph.degree[j]) - math.log(graph.degree[k] + 1)
     else:
-        k = np.int32(below(chain.stream, chain.bias.shape[0]))
+        k = below(chain.stream, chain.bias.shape[0])
     if k in (i, j):
-        return -1, -1, 0, 0, 0, 0.0
-    arriving = pair_index[i, k]
-    if arriving < 0 or chain.place[arriving] >= 0 or given.status[arriving] > 1:
-        return -1, -1, 0, 0, 0, 0.0
+        return nothing
+    arriving = np.int64(pair_index[i, k])
+    if arriving < 0 or graph.place[arriving] >= 0 or not is_free(graph.status[arriving]):
+        return nothing
     return leaving, arriving, i, j, k, log_choice
 
 
 @kernel
-def swap_cells(eight, first, second):
-    """Pair cells of (i, j) and of (i, k), smaller index first in each, from the eight of (i, j, k)."""
-    fill(first, 0.0)
-    fill(second, 0.0)
-    for c in range(8):
-        x_i = c & 1
-        x_j = (c >> 1) & 1
-        x_k = (c >> 2) & 1
-        first[x_i + 2 * x_j] += eight[c]
-        second[x_i + 2 * x_k] += eight[c]
+def margin(joint, i_levels, j_levels, k_levels, i_first, last, cells):
+    """Cells of the pair of i and j (`last` 0) or i and k (1) from the joint ones of (i, j, k).
+
+    Joint cells count i fastest, then j, then k; pair cells count the smaller variable fastest.
+    """
+    for g in range(joint.shape[0]):
+        for c in range(cells.shape[1]):
+            cells[g, c] = 0.0
+        for c in range(joint.shape[1]):
+            cells[g, pair_cell(c, i_levels, j_levels, k_levels, i_first, last)] += joint[g, c]
 
 
 @kernel
-def oriented(values, i, j):
-    """Values of a pair's direction with the cells ordered x_i + 2 x_j also when i > j."""
-    if i > j:
-        values[1], values[2] = values[2], values[1]
+def pair_cell(c, i_levels, j_levels, k_levels, i_first, last):
+    """Cell of the pair (i, j) or, with `last` 1, (i, k) that the joint cell `c` of (i, j, k) lies in."""
+    own = c % i_levels
+    rest = c // i_levels
+    other = rest // j_levels if last else rest % j_levels
+    other_levels = k_levels if last else j_levels
+    return own + i_levels * other if i_first else other + other_levels * own
 
 
 @kernel
-def log_prior_change(leaving, arriving, given, chain):
-    """Log prior odds of the arriving pair less those of the leaving one, the others being as they are."""
-    others = chain.counts[1] - (1 if given.status[leaving] == 0 else 0)
-    log_common = (
-        math.log(chain.hyper[0]) - math.log1p(-chain.hyper[0])
-        if given.fixed_p0
-        else math.log(given.beta_a + others) - math.log(given.beta_b + given.n_common - 1 - others)
+def visit_swap(rules, sums, chain, source, work):
+    """Try to replace one active pair by a competing one; did it happen?"""
+    leaving, arriving, i, j, k, log_choice = choose_swap(chain, rules.pair_index)
+    if leaving < 0:
+        return False
+    chain.counters[SWAP_TRIES] += 1.0
+    graph = chain.graph
+    value = chain.theta[leaving]
+    between = rules.pair_index[j, k]
+    theta_jk = chain.theta[between] if between >= 0 else 0.0
+    i_levels, j_levels, k_levels = rules.levels[i], rules.levels[j], rules.levels[k]
+    n_out, n_in, n_joint = i_levels * j_levels, i_levels * k_levels, i_levels * j_levels * k_levels
+    cells_out, values_out = work.lines[0, BASE, :, :n_out], work.lines[0, VALUES, :, :n_out]
+    cells_in, values_in = work.lines[1, BASE, :, :n_in], work.lines[1, VALUES, :, :n_in]
+    S_out, S_in = work.sums[0], work.sums[1]
+    present, shifts, base = (
+        work.joint[PRESENT, :, :n_joint],
+        work.joint[SHIFTS, :, :n_joint],
+        work.joint[BASE, :, :n_joint],
     )
-    gain = log_common if given.status[arriving] == 0 else given.log_odds[arriving]
-    loss = log_common if given.status[leaving] == 0 else given.log_odds[leaving]
-    return gain - loss
+    swap_cells(source, i, j, k, value, theta_jk, present)
+    precision_out, tilt_out = pair_line(leaving, value, rules, sums, chain, values_out, S_out)
+    shift_biases(leaving, -value, rules, chain)
+    precision_in, tilt_in = pair_line(arriving, 0.0, rules, sums, chain, values_in, S_in)
+    shift_biases(leaving, value, rules, chain)
+    for g in range(shifts.shape[0]):
+        for c in range(n_joint):
+            shifts[g, c] = values_out[g, pair_cell(c, i_levels, j_levels, k_levels, i < j, np.int64(0))]
+    move_cells(present, shifts, -value, base)
+    margin(base, i_levels, j_levels, k_levels, i < j, np.int64(0), cells_out)
+    margin(base, i_levels, j_levels, k_levels, i < k, np.int64(1), cells_in)
+    mode_out, sd_out = line_mode(cells_out, values_out, S_out, sums.rows, precision_out, tilt_out)
+    mode_in, sd_in = line_mode(cells_in, values_in, S_in, sums.rows, precision_in, tilt_in)
+    t = draw_proposal(chain.stream, mode_in, sd_in)
+    others = graph.counts[1] - (1 if graph.status[leaving] == COMMON else 0)
+    log_ratio = (
+        log_choice
+        + log_prior_odds(arriving, others, graph.status, chain.hyper, rules.prior)
+        - log_prior_odds(leaving, others, graph.status, chain.hyper, rules.prior)
+        + log_proposal(value, mode_out, sd_out)
+        - log_proposal(t, mode_in, sd_in)
+        + t * tilt_in
+        - 0.5 * precision_in * t * t
+        - value * tilt_out
+        + 0.5 * precision_out * value * value
+    )
+    for g in range(shifts.shape[0]):
+        log_ratio += t * S_in[g] - value * S_out[g]
+        for c in range(n_joint):
+            arrives = values_in[g, pair_cell(c, i_levels, j_levels, k_levels, i < k, np.int64(1))]
+            shifts[g, c] = t * arrives - value * shifts[g, c]
+    log_ratio -= swap_growth(source, i, j, k, value, theta_jk, present, shifts, sums.rows, work.noise)
+    if not metropolis(chain.stream, penalised(log_ratio, work.noise, chain.stream)):
+        return False
+    chain.counters[SWAP_ACCEPTS] += 1.0
+    go(leaving, value, 0.0, cells_out, values_out, rules, chain, source)
+    deactivate(leaving, graph)
+    go(arriving, 0.0, t, cells_in, values_in, rules, chain, source)
+    activate(arriving, graph)
+    return True

@@ -1,14 +1,34 @@
-"""The table of all 2^p state probabilities: marginals of a few variables and changes of one parameter.
+"""The table of all 2^p state probabilities as a source of means: exact, and without noise.
 
-Variable i is bit i of a state's index. ``table`` is kept normalised; a change by t along a direction
-multiplies it cell by cell, with no expansion (docs/method.md, 4).
+Variable i is bit i of a state's index. ``states`` is kept normalised and belongs to the parameters of the
+chain at all times; a move along a line multiplies it cell by cell, with no expansion (docs/method.md, 4).
+There is one stratum.
 """
 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels import sources
+from edgewise.kernels.compiling import answer, kernel, small
+from edgewise.kernels.graph import is_pair, pair_of
+from edgewise.kernels.lines import log_z_change
+
+Table = namedtuple("Table", "states")
+
+# Rounding grows with the number of multiplications: after 256 iterations of 66 pairs it is below 1e-10.
+REBUILD_EVERY = 256
+
+
+@kernel
+def clique_mask(a, members):
+    """Bit mask of a clique's variables."""
+    mask = 0
+    for k in range(members.shape[1]):
+        if members[a, k] >= 0:
+            mask |= 1 << members[a, k]
+    return mask
 
 
 @kernel
@@ -21,10 +41,7 @@ def build_table(bias, theta, listed, count, members, table):
             table[half + k] = table[k] + bias[i]
     for position in range(count):
         a = listed[position]
-        mask = 0
-        for k in range(members.shape[1]):
-            if members[a, k] >= 0:
-                mask |= 1 << members[a, k]
+        mask = clique_mask(a, members)
         for k in range(table.shape[0]):
             if k & mask == mask:
                 table[k] += theta[a]
@@ -124,12 +141,84 @@ def triple_cells(table, i, j, k, cells):
         cells[((state >> i) & 1) + 2 * ((state >> j) & 1) + 4 * ((state >> k) & 1)] += table[state]
 
 
-@kernel
-def move_factors(cells, values, t, factors):
-    """Factors of the cells for a move by `t`, normalising included."""
-    growth = 0.0
-    for c in range(cells.shape[0]):
-        growth += cells[c] * math.expm1(t * values[c])
-    normaliser = math.log1p(growth)
-    for c in range(cells.shape[0]):
-        factors[c] = math.exp(t * values[c] - normaliser)
+@answer(sources.is_noisy, Table)
+def _is_noisy(source):
+    return False
+
+
+@answer(sources.clique_cells, Table)
+def _clique_cells(source, a, value, chain, cells):
+    if is_pair(chain.graph, a):
+        i, j = pair_of(a, chain.graph)
+        pair_cells(source.states, i, j, cells[0])
+    else:
+        cells[0, 1] = masked_mean(source.states, clique_mask(a, chain.graph.members))
+        cells[0, 0] = 1.0 - cells[0, 1]
+
+
+@answer(sources.clique_growth, Table)
+def _clique_growth(source, a, value, target, cells, values, rows, chain, noise):
+    noise[0] = 0.0
+    noise[1] = 0.0
+    return rows[0] * (log_z_change(target, cells[0], values[0]) - log_z_change(value, cells[0], values[0]))
+
+
+@answer(sources.follow_clique, Table)
+def _follow_clique(source, a, value, target, cells, values, rules, chain):
+    change = target - value
+    normaliser = log_z_change(target, cells[0], values[0]) - log_z_change(value, cells[0], values[0])
+    if is_pair(chain.graph, a):
+        i, j = pair_of(a, chain.graph)
+        factors = small(4)
+        for c in range(4):
+            factors[c] = math.exp(change * values[0, c] - normaliser)
+        scale_pair(source.states, i, j, factors)
+    else:
+        outside = math.exp(change * values[0, 0] - normaliser)
+        inside = math.exp(change * values[0, 1] - normaliser)
+        scale_masked(source.states, clique_mask(a, chain.graph.members), outside, inside)
+
+
+@answer(sources.bias_cells, Table)
+def _bias_cells(source, i, cells):
+    cells[0, 1] = masked_mean(source.states, 1 << i)
+    cells[0, 0] = 1.0 - cells[0, 1]
+
+
+@answer(sources.bias_growth, Table)
+def _bias_growth(source, i, t, cells, values, rows, noise):
+    noise[0] = 0.0
+    noise[1] = 0.0
+    return rows[0] * log_z_change(t, cells[0], values[0])
+
+
+@answer(sources.follow_bias, Table)
+def _follow_bias(source, i, t, cells, values, chain):
+    normaliser = log_z_change(t, cells[0], values[0])
+    outside = math.exp(t * values[0, 0] - normaliser)
+    inside = math.exp(t * values[0, 1] - normaliser)
+    scale_masked(source.states, 1 << i, outside, inside)
+
+
+@answer(sources.swap_cells, Table)
+def _swap_cells(source, i, j, k, value, theta_jk, cells):
+    triple_cells(source.states, i, j, k, cells[0])
+
+
+@answer(sources.swap_growth, Table)
+def _swap_growth(source, i, j, k, value, theta_jk, cells, shifts, rows, noise):
+    noise[0] = 0.0
+    noise[1] = 0.0
+    return rows[0] * log_z_change(1.0, cells[0], shifts[0])
+
+
+@answer(sources.settle, Table)
+def _settle(source, moved, chain):
+    pass
+
+
+@answer(sources.refresh, Table)
+def _refresh(source, iteration, chain):
+    if iteration % REBUILD_EVERY == 0:
+        graph = chain.graph
+        build_table(chain.bias, chain.theta, graph.listed, graph.counts[0], graph.members, source.states)

@@ -1,0 +1,23 @@
+"""Numbers with a meaning that Python and the kernels share; nothing here needs Numba."""
+
+from __future__ import annotations
+
+# What the prior says of a candidate: it shares p0, has a probability of its own, is always or never active.
+# Those up to SEPARATE are free: their indicators are decided.
+COMMON, SEPARATE, FORCED, FORBIDDEN = 0, 1, 2, 3
+
+# Rows of a chain's tallies, one column per candidate. TRIES: decisions of its indicator; INCLUSION: sum over
+# them of the probability that it was active afterwards; BIRTHS, DEATHS: accepted ones; DEATH_TRIES: decisions
+# made while it was active; OCCUPIED: iterations of warm-up at whose end it was active.
+TRIES, INCLUSION, BIRTHS, DEATHS, DEATH_TRIES, OCCUPIED = range(6)
+TALLIES = 6
+
+# Counters of a chain. NOISE_SUM and NOISE_COUNT have two entries each: decisions of indicators, then redrawn
+# parameters; DECISIONS counts both.
+SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(6)
+NOISE_SUM, NOISE_COUNT, DECISIONS = 6, 8, 10
+COLD_TRIES, COLD_ACCEPTS = 11, 12
+COUNTERS = 13
+
+# Entries of a chain's hyper-parameters; Algorithm 1 adds a third of its own.
+INCLUSION_RATE, SLAB_SCALE = 0, 1

@@ -1,0 +1,89 @@
+"""The lines of candidates and biases: their values in the cells, sums over the data, and priors (5.2).
+
+The line of a pair (i, j) moves its coupling by t and its two biases by -t m_j and -t m_i, m being the centres
+of the rules: its feature is (u_i - m_i)(u_j - m_j), u the scores, which leaves the margins nearly alone and
+is nearly orthogonal to the biases. The shift does not depend on the state, so birth and death remain each
+other's reverse with Jacobian 1. The lines of a bias and of a clique of three or more are their own features
+about their centres. The base point of a candidate's line is the model without it.
+"""
+
+from __future__ import annotations
+
+from edgewise.kernels.codes import SLAB_SCALE
+from edgewise.kernels.compiling import answer, kernel, question
+from edgewise.kernels.graph import CliqueGraph, PairGraph, is_pair, pair_of
+
+
+@question
+def clique_line(graph, a, value, rules, sums, chain, values, S):
+    """Fill `values` and `S` of the line of candidate `a`; returns its precision and tilt (5.2).
+
+    `value` is the candidate's present parameter, zero when it is absent.
+    """
+
+
+@kernel
+def pair_line(a, value, rules, sums, chain, values, S):
+    """The line of a pair."""
+    i, j = pair_of(a, chain.graph)
+    bias_precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
+    precision = chain.hyper[SLAB_SCALE] ** -2
+    tilt = 0.0
+    for g in range(S.shape[0]):
+        m_i = rules.centres[g, i]
+        m_j = rules.centres[g, j]
+        for c_j in range(rules.levels[j]):
+            for c_i in range(rules.levels[i]):
+                cell = c_i + rules.levels[i] * c_j
+                values[g, cell] = (rules.scores[i, c_i] - m_i) * (rules.scores[j, c_j] - m_j)
+        singles = sums.singles[g]
+        S[g] = sums.cliques[g, a] - m_j * singles[i] - m_i * singles[j] + sums.rows[g] * m_i * m_j
+        precision += (m_i * m_i + m_j * m_j) * bias_precision
+        tilt += ((chain.bias[i] + value * m_j) * m_j + (chain.bias[j] + value * m_i) * m_i) * bias_precision
+    return precision, tilt
+
+
+@answer(clique_line, PairGraph)
+def _pairs_only(graph, a, value, rules, sums, chain, values, S):
+    return pair_line(a, value, rules, sums, chain, values, S)
+
+
+@answer(clique_line, CliqueGraph)
+def _any_size(graph, a, value, rules, sums, chain, values, S):
+    if is_pair(graph, a):
+        return pair_line(a, value, rules, sums, chain, values, S)
+    for g in range(S.shape[0]):
+        centre = rules.clique_centres[g, a]
+        values[g, 0] = -centre
+        values[g, 1] = 1.0 - centre
+        S[g] = sums.cliques[g, a] - centre * sums.rows[g]
+    return chain.hyper[SLAB_SCALE] ** -2, 0.0
+
+
+@kernel
+def clique_cells_count(a, rules, graph):
+    """Number of cells of the line of candidate `a`."""
+    if is_pair(graph, a):
+        return rules.levels[graph.members[a, 0]] * rules.levels[graph.members[a, 1]]
+    return 2
+
+
+@kernel
+def bias_line(i, rules, sums, chain, values, S):
+    """Fill the line of bias `i` from its present value; returns its precision and tilt."""
+    for g in range(S.shape[0]):
+        centre = rules.centres[g, i]
+        for c in range(rules.levels[i]):
+            values[g, c] = rules.scores[i, c] - centre
+        S[g] = sums.singles[g, i] - centre * sums.rows[g]
+    precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
+    return precision, -chain.bias[i] * precision
+
+
+@kernel
+def shift_biases(a, t, rules, chain):
+    """The biases of a pair follow its coupling's change by `t`; those of a larger clique stay."""
+    if is_pair(chain.graph, a):
+        i, j = pair_of(a, chain.graph)
+        chain.bias[i] -= t * rules.centres[0, j]
+        chain.bias[j] -= t * rules.centres[0, i]

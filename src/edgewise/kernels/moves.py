@@ -1,0 +1,235 @@
+"""The moves along lines, each written once, over any source of means (docs/method.md, 5 and 7).
+
+A move proposes from the source's cells, computes its log ratio with the source's growth, and decides; only an
+accepted one is followed. How exact a move is depends on its source alone: with the table of states each is an
+ordinary Metropolis step; with particles the noise of its log ratio is penalised (``lines.penalised``).
+
+All proposals are Student-t around the mode of the line, computed from the base point of the line so that a
+move and its reverse see the same proposal.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from edgewise.kernels.codes import (
+    BIRTHS,
+    COLD_ACCEPTS,
+    COLD_TRIES,
+    DEATH_TRIES,
+    DEATHS,
+    DECISIONS,
+    INCLUSION,
+    NOISE_COUNT,
+    NOISE_SUM,
+    SLAB_SCALE,
+    TRIES,
+)
+from edgewise.kernels.compiling import kernel
+from edgewise.kernels.directions import bias_line, clique_cells_count, clique_line, shift_biases
+from edgewise.kernels.graph import activate, deactivate
+from edgewise.kernels.hyper import is_free, log_prior_odds, other_common
+from edgewise.kernels.lines import (
+    acceptance,
+    draw_proposal,
+    line_mode,
+    line_value,
+    log_proposal,
+    log_slab_constant,
+    metropolis,
+    move_cells,
+    penalised,
+)
+from edgewise.kernels.random import below, uniform
+from edgewise.kernels.sources import (
+    bias_cells,
+    bias_growth,
+    clique_cells,
+    clique_growth,
+    follow_bias,
+    follow_clique,
+    is_noisy,
+)
+from edgewise.kernels.state import BASE, PRESENT, VALUES
+
+# A birth is previewed as hopeless only where it is this much worse than one accepted for sure: the preview's
+# own noise (a standard deviation of one or so) then seldom makes a promising one pay.
+HOPELESS_MARGIN = 2.5
+# What a visit does. Kernels are given constants as np.int64(...): they are compiled once more for every
+# literal they are called with.
+REDRAW, FLIP, TALLY = 1, 2, 4
+# However noisy a single decision, it should not choose the number of particles alone.
+NOISE_CAP = 4.0
+
+
+@kernel
+def tally(a, was_active, accepted, probability, tallies):
+    """Count a decision on the indicator of candidate `a` (see ``Engine.edge_sums``)."""
+    tallies[TRIES, a] += 1.0
+    if was_active:
+        tallies[DEATH_TRIES, a] += 1.0
+    tallies[INCLUSION, a] += 1.0 - probability if was_active else probability
+    if accepted:
+        tallies[DEATHS if was_active else BIRTHS, a] += 1.0
+
+
+@kernel
+def count_noise(parameter, noise, probability, counters):
+    """Add the noise of a decision, of an indicator or of a `parameter` (0, 1), weighted with its acceptance.
+
+    A hopeless proposal may be arbitrarily noisy; it should not decide how many particles there are.
+    """
+    counters[NOISE_SUM + parameter] += probability * min(max(noise[0], noise[1]), NOISE_CAP)
+    counters[NOISE_COUNT + parameter] += probability
+    counters[DECISIONS] += 1.0
+
+
+@kernel
+def log_birth_factor(a, point, mode, sd, chain, prior):
+    """The log ratio of a birth with value `point` (5.3), but for the line itself."""
+    others = other_common(a, chain.graph)
+    return (
+        log_prior_odds(a, others, chain.graph.status, chain.hyper, prior)
+        + log_slab_constant(chain.hyper[SLAB_SCALE])
+        - log_proposal(point, mode, sd)
+    )
+
+
+@kernel
+def line_change(a, value, target, cells, values, S, rows, precision, tilt, chain, source, noise):
+    """Change of the log target along the line of candidate `a`, as its source sees it."""
+    slope = tilt
+    for g in range(S.shape[0]):
+        slope += S[g]
+    growth = clique_growth(source, a, value, target, cells, values, rows, chain, noise)
+    return (target - value) * slope - growth - 0.5 * precision * (target * target - value * value)
+
+
+@kernel
+def go(a, value, target, cells, values, rules, chain, source):
+    """An accepted move of candidate `a` along its line; the graph is the caller's business."""
+    follow_clique(source, a, value, target, cells, values, rules, chain)
+    shift_biases(a, target - value, rules, chain)
+    chain.theta[a] = target
+
+
+@kernel
+def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
+    """Redraw the parameter of candidate `a` if it is active, decide its indicator, or both; did it move?
+
+    `what` adds up REDRAW, FLIP and TALLY, the last for decisions that are tried in both states alike.
+    `log_choice` is the log of how much more often the candidate is chosen for a death than for a birth.
+    """
+    count = clique_cells_count(a, rules, chain.graph)
+    cells = work.lines[0, BASE, :, :count]
+    values = work.lines[0, VALUES, :, :count]
+    present = work.lines[0, PRESENT, :, :count]
+    S = work.sums[0]
+    active = chain.graph.place[a] >= 0
+    value = chain.theta[a]
+    precision, tilt = clique_line(chain.graph, a, value, rules, sums, chain, values, S)
+    clique_cells(source, a, value, chain, present)
+    move_cells(present, values, -value, cells)
+    mode, sd = line_mode(cells, values, S, sums.rows, precision, tilt)
+    moved = False
+    if what & REDRAW and active:
+        target = draw_proposal(chain.stream, mode, sd)
+        log_ratio = log_proposal(value, mode, sd) - log_proposal(target, mode, sd)
+        log_ratio += line_change(
+            a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, work.noise
+        )
+        log_ratio = penalised(log_ratio, work.noise, chain.stream)
+        moved = metropolis(chain.stream, log_ratio)
+        count_noise(np.int64(1), work.noise, acceptance(log_ratio), chain.counters)
+        if moved:
+            go(a, value, target, cells, values, rules, chain, source)
+            value = target
+    if not what & FLIP:
+        return moved
+
+    target = 0.0 if active else draw_proposal(chain.stream, mode, sd)
+    point = value if active else target
+    log_birth = log_birth_factor(a, point, mode, sd, chain, rules.prior) + log_choice
+    # A preview by the cells turns hopeless births down before the growth is asked for, with a probability
+    # that the death corrects for (delayed acceptance).
+    log_pass = 0.0
+    if is_noisy(source):
+        expected = log_birth + line_value(point, cells, values, S, sums.rows, precision, tilt)
+        log_pass = min(0.0, expected + HOPELESS_MARGIN)
+        if not active and not metropolis(chain.stream, log_pass):
+            if what & TALLY:
+                tally(a, active, active, 0.0, chain.tallies)
+            return moved
+    log_ratio = log_pass - log_birth if active else log_birth - log_pass
+    log_ratio += line_change(
+        a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, work.noise
+    )
+    log_ratio = penalised(log_ratio, work.noise, chain.stream)
+    accepted = metropolis(chain.stream, log_ratio)
+    count_noise(np.int64(0), work.noise, acceptance(log_ratio), chain.counters)
+    if what & TALLY:
+        tally(a, active, accepted, acceptance(log_ratio), chain.tallies)
+    if accepted:
+        go(a, value, target, cells, values, rules, chain, source)
+        if active:
+            deactivate(a, chain.graph)
+        else:
+            activate(a, chain.graph)
+    return moved or accepted
+
+
+@kernel
+def visit_bias(i, rules, sums, chain, source, work):
+    """Redraw bias `i`; did it move?"""
+    cells = work.lines[0, BASE, :, : rules.levels[i]]
+    values = work.lines[0, VALUES, :, : rules.levels[i]]
+    S = work.sums[0]
+    bias_cells(source, i, cells)
+    precision, tilt = bias_line(i, rules, sums, chain, values, S)
+    mode, sd = line_mode(cells, values, S, sums.rows, precision, tilt)
+    t = draw_proposal(chain.stream, mode, sd)
+    slope = tilt
+    for g in range(S.shape[0]):
+        slope += S[g]
+    log_ratio = (
+        t * slope
+        - bias_growth(source, i, t, cells, values, sums.rows, work.noise)
+        - 0.5 * precision * t * t
+        + log_proposal(0.0, mode, sd)
+        - log_proposal(t, mode, sd)
+    )
+    if not metropolis(chain.stream, penalised(log_ratio, work.noise, chain.stream)):
+        return False
+    chain.bias[i] += t
+    follow_bias(source, i, t, cells, values, chain)
+    return True
+
+
+@kernel
+def visit_cold(is_hot, rules, sums, chain, source, work):
+    """A birth of any cold candidate or a death of an active one, equally often; did it happen?
+
+    Few cold candidates are active at a time. Deaths choose among the active ones, so that none stays longer
+    than its probability asks for, and births make up for it in their ratio (7.3).
+    """
+    graph = chain.graph
+    count = graph.place.shape[0]
+    birth = uniform(chain.stream) < 0.5
+    if birth:
+        a = below(chain.stream, count)
+    elif graph.counts[0] > 0:
+        a = graph.listed[below(chain.stream, graph.counts[0])]
+    else:
+        return False
+    active = graph.place[a] >= 0
+    if active == birth or is_hot[a] or not is_free(graph.status[a]):
+        return False
+    others = graph.counts[0] - (1 if active else 0)
+    log_choice = math.log(count) - math.log(others + 1)
+    chain.counters[COLD_TRIES] += 1.0
+    moved = visit_clique(a, np.int64(FLIP), log_choice, rules, sums, chain, source, work)
+    if moved:
+        chain.counters[COLD_ACCEPTS] += 1.0
+    return moved

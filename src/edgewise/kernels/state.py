@@ -1,0 +1,101 @@
+"""What a chain on lines is made of: rules, sums, the moving state, working space, and the recorder.
+
+**Rules** are fixed for the whole run, whatever the chain does, and saved with it. A resumed chain takes them
+from its state and never computes them again: once sums move (imputed cells), they would come out differently.
+
+``centres[g, i]``         m_i of (5.2): where the lines of pairs and biases are centred, in stratum g
+``clique_centres[g, a]``  the same for cliques of three and more (no columns where there are pairs only)
+``levels[i]``             number of levels of variable i, two for all so far
+``scores[i, c]``          score of level c of variable i, from 0 to 1
+``pair_index[i, j]``      candidate of the pair (i, j) in either order, or -1
+``prior``                 :class:`~edgewise.kernels.hyper.PriorRules`
+
+The centres are the data's own frequencies with half a row added to each level, as they are when the chain is
+made. Any fixed values would give the same posterior; these make the lines nearly orthogonal to the biases.
+
+**Sums** are what the data say. A chain may change them between moves, never within one; no rule depends on
+them. ``rows[g]`` N, ``singles[g, i]`` s_i and ``cliques[g, a]`` s_a of stratum g.
+
+**Chain** is what moves: ``theta[a]`` (zero where inactive), ``bias[i]``, ``hyper`` (p0, sigma0), the
+``graph`` (``graph.py``), the random ``stream``, and the ``tallies`` and ``counters`` of ``codes.py``.
+
+**Scan** says what an iteration visits; learned in warm-up and frozen when it ends, because a choice that
+depends on the state breaks reversibility. ``hot`` candidates have their indicators decided with
+``probability``; ``together`` redraws an active one in the same visit, from the same cells, and is for sources
+without noise, whose second decision is correlated with the first by nothing but the state. ``cold_flips``
+cold candidates are tried alike in both states, ``cold_moves`` births and deaths choose as (7.3) says.
+
+**Work** is scratch that no move leaves anything in: ``lines[k]`` the base cells, values and present cells of
+up to two lines, ``sums[k]`` their sums over the data, ``joint`` the cells of the three variables of a swap,
+``noise`` the two variances of a decision.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from edgewise.kernels.codes import INCLUSION_RATE, SLAB_SCALE
+from edgewise.kernels.compiling import kernel
+
+Rules = namedtuple("Rules", "centres clique_centres levels scores pair_index prior")
+Sums = namedtuple("Sums", "rows singles cliques")
+Chain = namedtuple("Chain", "theta bias hyper graph stream tallies counters")
+Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps together")
+Work = namedtuple("Work", "lines sums joint noise")
+Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale filled")
+
+# Planes of ``Work.lines[k]`` and of ``Work.joint``.
+BASE, VALUES, PRESENT = 0, 1, 2
+SHIFTS = 1
+
+
+def working_space(levels: np.ndarray, strata: int = 1) -> Work:
+    """Room for the lines of any two, and the joint cells of any three, of the variables."""
+    widest = np.sort(levels)[::-1].astype(int)
+    pair = int(np.prod(widest[:2])) if len(widest) else 1
+    triple = int(np.prod(widest[:3])) if len(widest) else 1
+    return Work(
+        lines=np.zeros((2, 3, strata, max(pair, 2))),
+        sums=np.zeros((2, strata)),
+        joint=np.zeros((3, strata, max(triple, 2))),
+        noise=np.zeros(2),
+    )
+
+
+def empty_recorder(draws: int, entries: int, n_variables: int) -> Recorder:
+    """Room for some draws that together have `entries` active candidates."""
+    return Recorder(
+        indptr=np.zeros(draws + 1, np.int64),
+        indices=np.empty(entries, np.int32),
+        values=np.empty(entries),
+        biases=np.empty((draws, n_variables)),
+        inclusion_rate=np.empty(draws),
+        slab_scale=np.empty(draws),
+        filled=np.zeros(1, np.int64),
+    )
+
+
+@kernel
+def room_left(active, recorder):
+    """Whether one more draw with so many active candidates fits into the recorder."""
+    filled = recorder.filled[0]
+    return filled < recorder.biases.shape[0] and recorder.indptr[filled] + active <= recorder.indices.shape[0]
+
+
+@kernel
+def record(chain, recorder):
+    """Keep the present state as a draw; its active candidates in no particular order."""
+    filled = recorder.filled[0]
+    begin = recorder.indptr[filled]
+    count = chain.graph.counts[0]
+    for k in range(count):
+        recorder.indices[begin + k] = chain.graph.listed[k]
+        recorder.values[begin + k] = chain.theta[chain.graph.listed[k]]
+    for i in range(chain.bias.shape[0]):
+        recorder.biases[filled, i] = chain.bias[i]
+    recorder.inclusion_rate[filled] = chain.hyper[INCLUSION_RATE]
+    recorder.slab_scale[filled] = chain.hyper[SLAB_SCALE]
+    recorder.indptr[filled + 1] = begin + count
+    recorder.filled[0] = filled + 1
