@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import h5netcdf
 import numpy as np
@@ -14,9 +15,13 @@ import xarray
 import edgewise
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features
-from edgewise.posterior import Posterior, storage
+from edgewise.posterior import Posterior, formats, storage
+from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import BetaInclusion, Prior
+from fixtures.write import numbers
 from helpers import fake_posterior, sparse_draws
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture
@@ -41,11 +46,9 @@ def assert_same(one: Posterior, other: Posterior) -> None:
         for field in ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale"):
             np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
             assert getattr(a, field).dtype == getattr(b, field).dtype
-    assert len(one.edge_sums) == len(other.edge_sums)
-    for sums, others in zip(one.edge_sums, other.edge_sums):
-        assert sums.keys() == others.keys()
-        for key in sums:
-            np.testing.assert_array_equal(sums[key], others[key])
+    assert one.edge_sums.axes == other.edge_sums.axes
+    for key in one.edge_sums:
+        np.testing.assert_array_equal(one.edge_sums[key], other.edge_sums[key])
 
 
 @pytest.mark.parametrize(
@@ -139,14 +142,62 @@ def test_foreign_files_are_named(tmp_path):
         edgewise.load_posterior(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("version", "words"), [(0, "older format 0 .*run the fit again"), (99, "newer format 99 .*update")]
-)
-def test_other_formats_are_named(saved, version, words):
+def test_a_newer_format_is_named_with_its_writer_and_the_remedy(saved):
     with h5netcdf.File(saved, "a") as file:
-        file.attrs["format_version"] = version
-    with pytest.raises(FileError, match=words):
+        file.attrs["format_version"] = 99
+        file.attrs["edgewise_version"] = "7.1.0"
+    with pytest.raises(FileError, match=r"format 99 .* edgewise 7\.1\.0; .*pip install --upgrade"):
         edgewise.load_posterior(saved)
+
+
+def test_a_format_that_never_was(saved):
+    with h5netcdf.File(saved, "a") as file:
+        file.attrs["format_version"] = 0
+    with pytest.raises(FileError, match="damaged: it claims format 0"):
+        edgewise.load_posterior(saved)
+
+
+def test_every_earlier_format_has_a_step_and_a_file():
+    earlier = set(range(1, formats.FORMAT_VERSION))
+    assert set(formats.UPGRADES) == earlier
+    found = set()
+    for path in FIXTURES.glob("*.nc"):
+        with h5netcdf.File(path) as file:
+            found.add(int(file.attrs["format_version"]))
+    assert earlier <= found
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.nc")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_open_with_their_numbers(path, tmp_path):
+    expected = json.loads(path.with_suffix(".json").read_text())
+    posterior = edgewise.load_posterior(path)
+    assert numbers(posterior) == {
+        key: pytest.approx(value, rel=1e-12) if isinstance(value, list) and key != "edges" else value
+        for key, value in expected.items()
+        if key != "version"
+    }
+    posterior.save(tmp_path / "again.nc")
+    with h5netcdf.File(tmp_path / "again.nc") as file:
+        assert int(file.attrs["format_version"]) == formats.FORMAT_VERSION
+    assert_same(posterior, edgewise.load_posterior(tmp_path / "again.nc"))
+
+
+def test_sums_with_axes_of_their_own_need_no_new_format(tmp_path):
+    made = fake_posterior(4, 2, 10)
+    levels = np.arange(2 * 6 * 3.0).reshape(2, 6, 3)
+    sums = EdgeSums({"level_tries": levels}, {"level_tries": ("chain", "clique", "level")})
+    posterior = Posterior(made.draws, made.features, made.names, edge_sums=sums)
+    posterior.save(tmp_path / "levels.nc")
+    assert_same(posterior, edgewise.load_posterior(tmp_path / "levels.nc"))
+    with xarray.open_dataset(tmp_path / "levels.nc", engine="h5netcdf") as opened:
+        assert opened.sum_level_tries.dims == ("chain", "clique", "level")
+
+
+def test_sums_whose_axes_have_no_names_are_refused():
+    with pytest.raises(DataError, match=r"'tries' has 2 axes and the names chain"):
+        EdgeSums({"tries": np.zeros((2, 3))}, {"tries": ("chain",)})
+    with pytest.raises(DataError, match="needs an array and the names"):
+        EdgeSums({"tries": np.zeros((2, 3))}, {})
 
 
 def test_saving_where_nothing_can_be_written(tmp_path):

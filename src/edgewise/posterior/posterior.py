@@ -13,7 +13,8 @@ import numpy as np
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import Clique, Features, Statistics
-from edgewise.posterior import structure, summaries, tables
+from edgewise.posterior import storage, structure, summaries, tables
+from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import COMMON, Prior, ResolvedPrior
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Posterior:
         statistics: Statistics | None = None,
         prior: Prior | None = None,
         info: Mapping[str, Any] | None = None,
-        edge_sums: Sequence[Mapping[str, np.ndarray]] = (),
+        edge_sums: EdgeSums | Sequence[Mapping[str, np.ndarray]] = (),
         counters: Sequence[Mapping[str, float]] = (),
     ) -> None:
         self.draws = list(draws)
@@ -76,8 +77,12 @@ class Posterior:
         self.statistics = Statistics.none(features) if statistics is None else statistics
         self.prior = Prior() if prior is None else prior
         self.info = dict(info or {})
-        self.edge_sums = [dict(part) for part in edge_sums]
+        if not isinstance(edge_sums, EdgeSums):
+            self._check_chains("edge_sums", len(edge_sums))
+            edge_sums = EdgeSums.of(edge_sums)
+        self.edge_sums = edge_sums
         self.counters = [dict(part) for part in counters]
+        self._check_chains("counters", len(self.counters))
         self._check()
 
     def _check(self) -> None:
@@ -94,9 +99,10 @@ class Posterior:
             raise DataError(
                 f"The chains have {', '.join(map(str, lengths))} draws; cut them to the same number."
             )
-        for what, parts in (("edge_sums", self.edge_sums), ("counters", self.counters)):
-            if parts and len(parts) != len(lengths):
-                raise DataError(f"There are {len(lengths)} chains but {what} of {len(parts)}.")
+
+    def _check_chains(self, what: str, count: int) -> None:
+        if count not in (0, len(self.draws)):
+            raise DataError(f"There are {len(self.draws)} chains but {what} of {count}.")
 
     @property
     def n_chains(self) -> int:
@@ -148,14 +154,10 @@ class Posterior:
         the engine reports it, and the frequency among the draws otherwise; all chains count equally.
         Every other method of this class that speaks of inclusion uses these numbers.
         """
-        frequency = summaries.chain_frequency(self.table)
-        tries, sums = (
-            np.array([part[key] for part in self.edge_sums], float)
-            if self.edge_sums and all(key in part for part in self.edge_sums)
-            else None
-            for key in ("tries", "inclusion")
+        sums = self.edge_sums
+        return summaries.combine_inclusion(
+            summaries.chain_frequency(self.table), sums.get("tries"), sums.get("inclusion")
         )
-        return summaries.combine_inclusion(frequency, tries, sums)
 
     @property
     def inclusion_frequency(self) -> np.ndarray:
@@ -449,9 +451,18 @@ class Posterior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the posterior as NetCDF; an existing file is replaced in one step."""
-        from edgewise.posterior.storage import save_posterior
-
-        save_posterior(self, path)
+        contents = storage.Contents(
+            self.draws,
+            self.features,
+            self.names,
+            self.levels,
+            self.statistics,
+            self.prior,
+            self.info,
+            self.edge_sums,
+            self.counters,
+        )
+        storage.write(contents, path)
 
     def __repr__(self) -> str:
         chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)}"
@@ -462,16 +473,14 @@ class Posterior:
 
 
 def load_posterior(path: str | PathLike[str]) -> Posterior:
-    """Read a posterior written by :meth:`Posterior.save`.
+    """Read a posterior written by :meth:`Posterior.save` of this version of edgewise or an earlier one.
 
     Raises
     ------
     FileError
-        If the file is missing, truncated, damaged or not a posterior of edgewise.
+        If the file is missing, truncated, damaged, not a posterior, or written by a later version.
     """
-    from edgewise.posterior.storage import read_posterior
-
-    return read_posterior(path)
+    return Posterior(**vars(storage.read(path)))
 
 
 def _share(probability: float) -> float:

@@ -3,6 +3,9 @@
 The draws are stored as a ragged array: ``row_size`` is the number of active cliques of each draw, and
 ``clique_index`` and ``coupling`` list them one draw after the other. Short facts (data digest, seed, engine,
 settings, versions) are global attributes for everybody; ``metadata`` holds the complete record as JSON.
+
+This module knows :class:`Contents`, plain arrays and facts; the class around them is in ``posterior.py``.
+Files of earlier formats are brought up to the present one by ``formats.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,13 +28,12 @@ from edgewise._version import __version__
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features, Statistics
-from edgewise.posterior.posterior import Posterior
+from edgewise.posterior.formats import FORMAT_VERSION, UPGRADES, upgrade
+from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior
 
 FORMAT = "edgewise posterior"
-FORMAT_VERSION = 1
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
-_DIMENSIONS = ("chain", "draw", "entry", "variable", "clique", "place", "byte")
 _KEYS_SHOWN = ("engine", "seed", "data_digest", "n_rows", "created", "settings", "versions")
 _PACKED: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 # HDF5 keeps an attribute in the 64 kB header of its object.
@@ -39,26 +42,36 @@ _LONGEST_ATTRIBUTE = 30_000
 Layout = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
-def save_posterior(posterior: Posterior, path: str | PathLike[str]) -> None:
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a file holds: the arguments of :class:`~edgewise.Posterior`, under the same names."""
+
+    draws: Sequence[Draws]
+    features: Features
+    names: Sequence[str]
+    levels: Sequence[tuple[Any, Any]]
+    statistics: Statistics
+    prior: Prior
+    info: Mapping[str, Any]
+    edge_sums: EdgeSums
+    counters: Sequence[Mapping[str, float]]
+
+
+def write(contents: Contents, path: str | PathLike[str]) -> None:
     """Write a posterior beside its final place and move it there when it is complete."""
     import h5netcdf
 
     target = Path(path)
-    arrays = _arrays(posterior)
-    metadata = _metadata(posterior)
+    arrays = _arrays(contents)
+    metadata = _metadata(contents)
     with _replacing(target) as temporary, h5netcdf.File(temporary, "w") as file:
         for dimensions, values in arrays.values():
             for dimension, size in zip(dimensions, values.shape):
                 if dimension not in file.dimensions:
                     file.dimensions[dimension] = size
         for name, (dimensions, values) in arrays.items():
-            packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
-            variable = file.create_variable(
-                name,
-                dimensions,
-                values.dtype,
-                **(packed if values.size and values.dtype.kind in "iu" else {}),
-            )
+            packed = _PACKED if values.size and values.dtype.kind in "iu" else {}
+            variable = file.create_variable(name, dimensions, values.dtype, **packed)
             if values.size:
                 variable[...] = values
         file.attrs["title"] = FORMAT
@@ -66,14 +79,14 @@ def save_posterior(posterior: Posterior, path: str | PathLike[str]) -> None:
         file.attrs["edgewise_version"] = __version__
         file.attrs["checksum"] = _checksum({name: values for name, (_, values) in arrays.items()}, metadata)
         for key in _KEYS_SHOWN:
-            value = posterior.info.get(key)
+            value = contents.info.get(key)
             text = value if isinstance(value, str) else json.dumps(value, default=_plain)
             file.attrs[key] = text[:_LONGEST_ATTRIBUTE]
-        file.attrs["variables"] = json.dumps(posterior.names)[:_LONGEST_ATTRIBUTE]
+        file.attrs["variables"] = json.dumps(list(contents.names))[:_LONGEST_ATTRIBUTE]
 
 
-def read_posterior(path: str | PathLike[str]) -> Posterior:
-    """Read a posterior; raise FileError with the reason if that is impossible."""
+def read(path: str | PathLike[str]) -> Contents:
+    """Read a posterior of any format up to the present one; raise FileError with the reason if impossible."""
     source = Path(path)
     _check_kind(source)
     # One layer below NetCDF: on a damaged file it fails cleanly, and it is quicker.
@@ -82,7 +95,7 @@ def read_posterior(path: str | PathLike[str]) -> Posterior:
     try:
         with h5py.File(source, "r") as file:
             version = _check_header(source, file.attrs)
-            arrays = {name: file[name][...] for name in file if name not in _DIMENSIONS}
+            arrays = {name: file[name][...] for name in file if not file[name].is_scale}
             checksum = str(file.attrs["checksum"])
     except FileError:
         raise
@@ -102,43 +115,43 @@ def read_posterior(path: str | PathLike[str]) -> Posterior:
             "Copy it again from where it was written, or run the fit again."
         )
     try:
-        return _rebuild(arrays, json.loads(metadata))
+        return _contents(*upgrade(version, arrays, json.loads(metadata)))
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise FileError(
             f"{source} is a posterior of format {version} but not a consistent one ({_first_line(error)})."
         ) from error
 
 
-def _arrays(posterior: Posterior) -> Layout:
-    draws = posterior.draws
+def _arrays(contents: Contents) -> Layout:
+    draws = contents.draws
+    draw, entry = ("chain", "draw"), ("entry",)
     layout: Layout = {
-        "row_size": (("chain", "draw"), np.stack([d.n_edges for d in draws]).astype(np.int32)),
-        "clique_index": (("entry",), np.concatenate([d.indices for d in draws]).astype(np.int32)),
-        "coupling": (("entry",), np.concatenate([d.values for d in draws]).astype(np.float64)),
-        "bias": (("chain", "draw", "variable"), np.stack([d.biases for d in draws]).astype(np.float64)),
-        "inclusion_rate": (("chain", "draw"), posterior.inclusion_rate.astype(np.float64)),
-        "slab_scale": (("chain", "draw"), posterior.slab_scale.astype(np.float64)),
-        "data_singles": (("variable",), np.asarray(posterior.statistics.singles, np.float64)),
-        "data_cliques": (("clique",), np.asarray(posterior.statistics.cliques, np.float64)),
+        "row_size": (draw, np.stack([d.n_edges for d in draws]).astype(np.int32)),
+        "clique_index": (entry, np.concatenate([d.indices for d in draws]).astype(np.int32)),
+        "coupling": (entry, np.concatenate([d.values for d in draws]).astype(np.float64)),
+        "bias": ((*draw, "variable"), np.stack([d.biases for d in draws]).astype(np.float64)),
+        "inclusion_rate": (draw, np.stack([d.inclusion_rate for d in draws]).astype(np.float64)),
+        "slab_scale": (draw, np.stack([d.slab_scale for d in draws]).astype(np.float64)),
+        "data_singles": (("variable",), np.asarray(contents.statistics.singles, np.float64)),
+        "data_cliques": (("clique",), np.asarray(contents.statistics.cliques, np.float64)),
     }
-    if posterior.features.table is not None:
-        layout["clique_members"] = (("clique", "place"), posterior.features.table.astype(np.int32))
-    for key in sorted(posterior.edge_sums[0]) if posterior.edge_sums else ():
-        sums = np.stack([np.asarray(part[key], np.float64) for part in posterior.edge_sums])
-        layout[f"sum_{key}"] = (("chain", "clique"), sums)
-    record = np.frombuffer(_metadata(posterior).encode(), np.uint8)
-    layout["metadata"] = (("byte",), record)
+    if contents.features.table is not None:
+        layout["clique_members"] = (("clique", "place"), contents.features.table.astype(np.int32))
+    for key in sorted(contents.edge_sums):
+        layout[f"sum_{key}"] = (contents.edge_sums.axes[key], contents.edge_sums[key].astype(np.float64))
+    layout["metadata"] = (("byte",), np.frombuffer(_metadata(contents).encode(), np.uint8))
     return layout
 
 
-def _metadata(posterior: Posterior) -> str:
+def _metadata(contents: Contents) -> str:
     record = {
-        "names": posterior.names,
-        "levels": posterior.levels,
-        "prior": posterior.prior.to_dict(),
-        "n_rows": posterior.statistics.n_rows,
-        "info": posterior.info,
-        "counters": posterior.counters,
+        "names": list(contents.names),
+        "levels": list(contents.levels),
+        "prior": contents.prior.to_dict(),
+        "n_rows": contents.statistics.n_rows,
+        "info": contents.info,
+        "edge_sums": {name: contents.edge_sums.axes[name] for name in sorted(contents.edge_sums)},
+        "counters": list(contents.counters),
     }
     try:
         return json.dumps(record, default=_plain)
@@ -158,7 +171,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is a {type(value).__name__}")
 
 
-def _rebuild(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> Posterior:
+def _contents(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> Contents:
     size = arrays["row_size"]
     names = record["names"]
     ends = np.concatenate([[0], np.cumsum(size.sum(axis=1))]).astype(int)
@@ -174,16 +187,16 @@ def _rebuild(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> Pos
                 arrays["slab_scale"][chain],
             )
         )
-    sums = {name.removeprefix("sum_"): values for name, values in arrays.items() if name.startswith("sum_")}
-    return Posterior(
+    axes = {name: tuple(found) for name, found in record["edge_sums"].items()}
+    return Contents(
         draws,
         Features(len(names), arrays.get("clique_members")),
         names,
-        [tuple(pair) for pair in record["levels"]],
+        [(zero, one) for zero, one in record["levels"]],
         Statistics(record["n_rows"], arrays["data_singles"], arrays["data_cliques"]),
         Prior.from_dict(record["prior"]),
         record["info"],
-        [{key: values[chain] for key, values in sums.items()} for chain in range(len(size))] if sums else (),
+        EdgeSums({name: arrays[f"sum_{name}"] for name in axes}, axes),
         record["counters"],
     )
 
@@ -221,14 +234,15 @@ def _check_header(source: Path, attributes: Mapping[str, Any]) -> int:
             f"(its title is {str(attributes['title']) if 'title' in attributes else 'missing'!r})."
         )
     version = int(np.ravel(attributes["format_version"])[0])
-    if version != FORMAT_VERSION:
-        writer = str(attributes["edgewise_version"]) if "edgewise_version" in attributes else "unknown"
-        age = "newer" if version > FORMAT_VERSION else "older"
-        remedy = "update edgewise" if version > FORMAT_VERSION else "run the fit again"
+    if version > FORMAT_VERSION:
+        writer = str(attributes["edgewise_version"]) if "edgewise_version" in attributes else "(unknown)"
         raise FileError(
-            f"{source} has the {age} format {version} (written by edgewise {writer}); "
-            f"this is edgewise {__version__}, which reads format {FORMAT_VERSION}: {remedy}."
+            f"{source} has format {version} and was written by edgewise {writer}; this is edgewise "
+            f"{__version__}, which reads formats 1 to {FORMAT_VERSION}. Open it with that version or a later "
+            "one (pip install --upgrade edgewise)."
         )
+    if version not in UPGRADES and version != FORMAT_VERSION:
+        raise FileError(f"{source} is damaged: it claims format {version}, which edgewise never wrote.")
     return version
 
 
