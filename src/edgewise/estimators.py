@@ -347,7 +347,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         )
         self.inclusion_ = self.posterior_.inclusion
         self.coupling_ = self.posterior_.coupling()
-        self.bias_ = self.posterior_.bias
+        self.bias_ = self.posterior_.biases().mean(axis=(0, 1))
         self.median_model_ = self.posterior_.median_model
         self.prior_ = self._problem.prior
         self.engine_ = result.info["engine"]

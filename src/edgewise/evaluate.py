@@ -104,7 +104,7 @@ def read_estimate(estimate: Any, threshold: float = 0.5) -> Estimate:
     if hasattr(estimate, "inclusion") and hasattr(estimate, "median_model"):
         probability = _pairs(estimate.inclusion)
         coupling = _pairs(estimate.coupling())
-        mean_density = float(estimate.density()[0])
+        mean_density = float(np.mean(estimate.n_edges) / max(1, estimate.n_cliques))
         return Estimate(probability, probability >= threshold, probability, coupling, mean_density)
     if isinstance(estimate, list | tuple) and estimate and all(isinstance(m, MRF) for m in estimate):
         couplings = np.array([_pairs(model.coupling) for model in estimate])

@@ -23,11 +23,11 @@ def test_summary_shows_the_edges_as_text_and_json(fitted: Path):
     text = edgewise("summary", fitted, "--top", "1").stdout
     assert "... and 2 more (--top 0 shows all)." in text
     whole = edgewise("summary", fitted / "posterior.nc", "--top", "0").stdout
-    assert all(label in whole for label in posterior.labels())
+    assert all(label in whole for label in posterior.candidates)
     answer = json.loads(edgewise("summary", fitted, "--json").stdout)
     order = [edge["edge"] for edge in answer["edges"]]
     assert order == [
-        posterior.labels()[k] for k in np.argsort(-posterior.inclusion_probability, kind="stable")
+        posterior.candidates[k] for k in np.argsort(-posterior.edge_values("inclusion"), kind="stable")
     ]
     assert answer["quality"]["light"] in ("green", "amber", "red")
 
@@ -128,7 +128,7 @@ def test_compare_with_a_lasso_and_with_the_truth(fitted: Path, votes: Path, tmp_
             ).stdout
         )
         assert result["second"] == "lasso"
-        assert result["edges_first"] == int((posterior.inclusion_probability >= 0.5).sum())
+        assert result["edges_first"] == int((posterior.edge_values("inclusion") >= 0.5).sum())
         assert len(result["pairs"]) == 3
     truth = tmp_path / "truth.json"
     truth.write_text(MRF([0, 0, 0], [(0, 1)], [1.0], posterior.names).to_json())
@@ -193,11 +193,11 @@ def test_export_graphml_and_tables(fitted: Path, tmp_path: Path):
     edgewise("export", "graphml", fitted, "--threshold", "0.3", "-o", tmp_path / "g.graphml")
     graph = networkx.read_graphml(tmp_path / "g.graphml")
     assert set(graph.nodes) == set(posterior.names)
-    assert graph.number_of_edges() == int((posterior.inclusion_probability >= 0.3).sum())
+    assert graph.number_of_edges() == int((posterior.edge_values("inclusion") >= 0.3).sum())
     for a, b, values in graph.edges(data=True):
         k = posterior.features.index((a, b), posterior.names)
-        assert values["inclusion"] == pytest.approx(posterior.inclusion_probability[k])
-    assert graph.nodes["tax"]["bias"] == pytest.approx(posterior.bias[0])
+        assert values["inclusion"] == pytest.approx(posterior.edge_values("inclusion")[k])
+    assert graph.nodes["tax"]["bias"] == pytest.approx(posterior.biases().mean(axis=(0, 1))[0])
     edges = table(edgewise("export", "edges", fitted, "--coding", "ising").stdout)
     assert len(edges) == 3
     model = MRF.from_json(edgewise("export", "model", fitted).stdout)

@@ -30,7 +30,7 @@ def test_fit_writes_posterior_edges_and_report_and_says_what_it_did(votes: Path,
     assert posterior.names == ("tax", "roads", "schools")
     assert posterior.levels == (("n", "y"),) * 3
     edges = table((tmp_path / "new" / "edges.csv").read_text("utf-8-sig"))
-    assert sorted(row["edge"] for row in edges) == sorted(posterior.labels())
+    assert sorted(row["edge"] for row in edges) == sorted(posterior.candidates)
     command = posterior.info["command"]
     given = [str(votes), "--group", "party", "--missing", "drop", "-o", str(tmp_path / "new")]
     assert command == shlex.join(["edgewise", "fit", *given, *FAST])
@@ -45,7 +45,7 @@ def test_the_command_of_a_posterior_has_the_seed_it_was_made_with(votes: Path, t
     again[again.index("-o") + 1] = str(tmp_path / "b")
     edgewise(*again)
     repeated = load_posterior(tmp_path / "b" / "posterior.nc")
-    assert np.array_equal(repeated.joined.values, posterior.joined.values)
+    assert np.array_equal(repeated._joined.values, posterior._joined.values)
     assert repeated.info["data_digest"] == posterior.info["data_digest"]
 
 
@@ -62,7 +62,7 @@ def test_fit_reads_standard_input_and_answers_in_json(votes: Path, tmp_path: Pat
     posterior = load_posterior("stdin-edgewise/posterior.nc")
     edge = answer["edges"][0]
     chosen = posterior.features.index(edge["edge"].split(" -- "), posterior.names)
-    assert edge["mean"] == pytest.approx(posterior.clique_statistic("mean", coding="ising")[chosen])
+    assert edge["mean"] == pytest.approx(posterior.edge_values("mean", coding="ising")[chosen])
     assert Path(answer["files"]["report.html"]).exists()
 
 
@@ -139,8 +139,8 @@ def test_prior_options_reach_the_posterior(votes: Path, tmp_path: Path):
     posterior = load_posterior(tmp_path / "learned" / "posterior.nc")
     prior = posterior.prior
     assert (prior.inclusion.a, prior.inclusion.b, prior.slab.shape, prior.slab.rate) == (1, 3, 2, 0.5)
-    assert posterior.inclusion_frequency[posterior.features.index(("tax", "roads"), posterior.names)] == 1
-    assert posterior.inclusion_frequency[posterior.features.index(("tax", "schools"), posterior.names)] == 0
+    assert (posterior.draws_of(("tax", "roads")) != 0).all()
+    assert (posterior.draws_of(("tax", "schools")) == 0).all()
 
 
 def test_features_and_settings_reach_the_engine(votes: Path, tmp_path: Path):
@@ -238,7 +238,7 @@ def test_resume_goes_on_with_more_draws(votes: Path, tmp_path: Path):
     edgewise(*common, tmp_path / "long", "--max-draws", "90", "--draws", "90")
     short, long = (load_posterior(tmp_path / name / "posterior.nc") for name in ("short", "long"))
     assert short.n_draws == 90
-    assert np.array_equal(short.joined.values, long.joined.values)
+    assert np.array_equal(short._joined.values, long._joined.values)
     assert "--resume" not in short.info["command"]
 
 

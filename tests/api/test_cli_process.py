@@ -143,8 +143,8 @@ def test_control_c_leaves_results_and_resume_goes_on_to_the_same_draws(votes: Pa
     resumed, whole = (load_posterior(tmp_path / name / "posterior.nc") for name in ("stopped", "undisturbed"))
     assert not resumed.info["interrupted"]
     assert resumed.n_draws == 400
-    assert np.array_equal(resumed.joined.values, whole.joined.values)
-    assert np.array_equal(resumed.joined.indices, whole.joined.indices)
+    assert np.array_equal(resumed._joined.values, whole._joined.values)
+    assert np.array_equal(resumed._joined.indices, whole._joined.indices)
     assert np.array_equal(begun.draws[0].biases, whole.draws[0].biases[: begun.n_draws])
 
 

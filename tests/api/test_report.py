@@ -147,9 +147,9 @@ def test_the_payload_holds_the_posterior(page, posterior):
     members = [tuple(row) for row in edges["members"]]
     assert sorted(members) == sorted(posterior.features.clique(k) for k in range(posterior.n_cliques))
     index = [posterior.features.index(row) for row in members]
-    np.testing.assert_array_equal(edges["pip"], posterior.inclusion_probability[index])
+    np.testing.assert_array_equal(edges["pip"], posterior.edge_values("inclusion")[index])
     assert np.all(np.diff(edges["pip"]) <= 0)
-    np.testing.assert_allclose(edges["bf"], posterior.log10_bayes_factor[index], atol=6e-4)
+    np.testing.assert_allclose(edges["bf"], posterior.edge_values("log10_bf")[index], atol=6e-4)
     np.testing.assert_allclose(page.payload["degree"], posterior.inclusion.sum(1), atol=1e-3)
 
 
@@ -257,7 +257,7 @@ def test_a_thousand_variables_stay_below_six_megabytes(tmp_path):
     listed = np.array(payload["edges"]["pip"])
     assert len(listed) + payload["unlisted"] == features.n_cliques
     for threshold in (payload["slider"][0], 0.5, 0.95, 1.0):
-        assert (listed >= threshold).sum() == (posterior.inclusion_probability >= threshold).sum()
+        assert (listed >= threshold).sum() == (posterior.edge_values("inclusion") >= threshold).sum()
 
 
 def test_the_floor_is_the_lowest_hundredth_that_fits():

@@ -111,7 +111,7 @@ def column(page, number: int) -> list[str]:
 
 def test_the_slider_draws_exactly_the_edges_of_the_posterior(page, fitted):
     posterior, _ = fitted
-    probability = posterior.inclusion_probability
+    probability = posterior.edge_values("inclusion")
     on_the_edge = float(np.ceil(100 * np.median(probability)) / 100)
     counts = set()
     for threshold in (0.0, 0.05, 0.25, 0.5, on_the_edge, 0.9, 0.99, 1.0):
@@ -127,7 +127,7 @@ def test_the_slider_works_with_the_keyboard(page, fitted):
     posterior, _ = fitted
     page.locator("#threshold").focus()
     page.keyboard.press("End")
-    assert page.locator("#graph .edge").count() == (posterior.inclusion_probability >= 1.0).sum()
+    assert page.locator("#graph .edge").count() == (posterior.edge_values("inclusion") >= 1.0).sum()
     page.keyboard.press("Home")
     assert page.locator("#graph .edge").count() == posterior.n_cliques
 

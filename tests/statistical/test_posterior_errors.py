@@ -31,7 +31,7 @@ def truth_and_posterior() -> tuple[np.ndarray, Posterior]:
 
 def test_inclusion_probabilities_miss_by_their_error(truth_and_posterior):
     truth, posterior = truth_and_posterior
-    z = (posterior.inclusion_probability - truth) / posterior.quality.mcse
+    z = (posterior.edge_values("inclusion") - truth) / posterior._quality.mcse
     # 300 standard normal values: their sd is 1 +/- 0.04, and an estimated error widens it a little.
     assert 0.85 < z.std() < 1.2
     assert abs(z.mean()) < 4 / np.sqrt(len(z))
@@ -40,13 +40,13 @@ def test_inclusion_probabilities_miss_by_their_error(truth_and_posterior):
 def test_errors_that_ignore_the_memory_fail_the_same_test(truth_and_posterior):
     truth, posterior = truth_and_posterior
     naive = np.sqrt(truth * (1 - truth) / (CHAINS * DRAWS))
-    assert ((posterior.inclusion_probability - truth) / naive).std() > 2
+    assert ((posterior.edge_values("inclusion") - truth) / naive).std() > 2
 
 
 def test_effective_draws_of_known_memory(truth_and_posterior):
     _, posterior = truth_and_posterior
     expected = CHAINS * DRAWS * (1 - MEMORY) / (1 + MEMORY)
-    assert 0.85 < np.median(posterior.quality.ess) / expected < 1.15
+    assert 0.85 < np.median(posterior._quality.ess) / expected < 1.15
 
 
 def test_answers_to_questions_miss_by_their_error(truth_and_posterior):

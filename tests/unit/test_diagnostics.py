@@ -11,7 +11,7 @@ from edgewise.data import read_data
 from edgewise.errors import DataError
 from edgewise.features import Features
 from edgewise.model import MRF
-from edgewise.posterior import Posterior
+from edgewise.posterior import Posterior, summaries
 from edgewise.posterior.diagnostics import (
     EDGE_COUNT,
     INCLUSION_RATE,
@@ -26,9 +26,9 @@ from helpers import fake_posterior, sparse_draws
 
 def quantities(posterior: Posterior) -> dict[int, np.ndarray]:
     """What the stopping rule looks at, one (chains, draws) array each."""
-    frequency = posterior.inclusion_frequency
+    frequency = posterior.edge_values("frequency")
     found = {
-        EDGE_COUNT: posterior.edge_count().astype(float),
+        EDGE_COUNT: posterior.n_edges.astype(float),
         INCLUSION_RATE: posterior.inclusion_rate,
         SLAB_SCALE: posterior.slab_scale,
     }
@@ -71,7 +71,7 @@ def test_stopping_when_nothing_moves():
 def test_fixed_hyperparameters_do_not_count():
     posterior = fake_posterior(5, 2, 200, seed=1)
     fixed = [
-        sparse_draws(posterior.table.dense(np.arange(10))[:, c].T, posterior.draws[c].biases)
+        sparse_draws(posterior._table.dense(np.arange(10))[:, c].T, posterior.draws[c].biases)
         for c in range(2)
     ]
     seen = stopping_statistics(fixed, 10)
@@ -128,7 +128,7 @@ def test_never_flipping_edges_are_explained_not_warned_of():
 
 def test_lagging_particles_are_warned_of():
     posterior = fake_posterior(5, 4, 3000, seed=0, persistence=0.0)
-    posterior.counters[2]["weight_ess"] = 0.1
+    posterior._counters[2]["weight_ess"] = 0.1
     found = diagnose(posterior)
     assert found.light == "amber"
     assert "worth 10% " in found.messages[0]
@@ -168,8 +168,8 @@ def test_table_rows():
     assert table.quantity[:3].tolist() == ["number of edges", "p0", "sigma0"]
     np.testing.assert_allclose(table.ess_bulk[1], array_stats.ess(posterior.inclusion_rate, method="bulk"))
     np.testing.assert_allclose(table.mcse[2], array_stats.mcse(posterior.slab_scale, method="mean"), rtol=0.1)
-    assert len(table) == 3 + posterior.quality.varies.sum()
-    ups, downs = posterior.transitions()
+    assert len(table) == 3 + posterior._quality.varies.sum()
+    ups, downs = summaries.transitions(posterior._table)
     assert table.flips_up.sum() == ups.sum()
     assert table.flips_down.sum() == downs.sum()
     assert table.ess_bulk[3:].is_monotonic_increasing

@@ -35,13 +35,11 @@ class Posterior:
     def __init__(self, inclusion, coupling):
         self.inclusion = inclusion
         self._coupling = coupling
+        self.n_edges, self.n_cliques = np.array([[3, 4, 5]]), 10
         self.median_model = MRF.from_coupling(np.zeros(len(coupling)), coupling * (inclusion >= 0.5))
 
     def coupling(self):
         return self._coupling
-
-    def density(self):
-        return 0.4, 0.01
 
     def mixture(self, n=100, seed=0):
         return [self.median_model]

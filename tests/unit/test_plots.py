@@ -66,7 +66,8 @@ def options(kind: str, posterior: Posterior) -> dict:
     if kind == "predictive":
         return {"data": np.random.default_rng(0).integers(0, 2, (20, posterior.n_variables)), "n_models": 2}
     if kind == "precision-recall":
-        return {"truth": MRF.from_coupling(posterior.bias, 1.0 * (posterior.inclusion > 0.3))}
+        bias = posterior.biases().mean(axis=(0, 1))
+        return {"truth": MRF.from_coupling(bias, 1.0 * (posterior.inclusion > 0.3))}
     if kind == "samples":
         return {"shape": (1, posterior.n_variables), "sweeps": 1, "count": 3}
     return {}
@@ -97,7 +98,7 @@ def test_network_draws_the_edges_of_the_threshold(threshold):
     lines = [part for part in ax.collections if isinstance(part, LineCollection)]
     assert (
         sum(len(part.get_segments()) for part in lines)
-        == (posterior.inclusion_probability >= threshold).sum()
+        == (posterior.edge_values("inclusion") >= threshold).sum()
     )
 
 

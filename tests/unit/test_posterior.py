@@ -47,9 +47,9 @@ def hand_made(coupling, prior=None, **other) -> Posterior:
 
 
 def test_dense_draws(posterior, dense):
-    np.testing.assert_array_equal(posterior.table.dense(np.arange(posterior.n_cliques)), dense)
+    np.testing.assert_array_equal(posterior._table.dense(np.arange(posterior.n_cliques)), dense)
     np.testing.assert_array_equal(
-        posterior.table.dense(np.arange(posterior.n_cliques), indicator=True), dense != 0
+        posterior._table.dense(np.arange(posterior.n_cliques), indicator=True), dense != 0
     )
     np.testing.assert_array_equal(posterior.draws_of(("x4", "x1")), dense[posterior.features.index((1, 4))])
     np.testing.assert_array_equal(posterior.draws_of((1, 4), coding="ising"), posterior.draws_of((4, 1)) / 4)
@@ -57,23 +57,24 @@ def test_dense_draws(posterior, dense):
 
 def test_frequency_and_transitions(posterior, dense):
     active = dense != 0
-    np.testing.assert_allclose(posterior.inclusion_probability, active.mean(axis=(1, 2)))
-    np.testing.assert_allclose(summaries.chain_frequency(posterior.table), active.mean(axis=2).T)
+    np.testing.assert_allclose(posterior.edge_values("inclusion"), active.mean(axis=(1, 2)))
+    np.testing.assert_allclose(summaries.chain_frequency(posterior._table), active.mean(axis=2).T)
     steps = np.diff(active.astype(int), axis=2)
-    ups, downs = posterior.transitions()
+    ups, downs = summaries.transitions(posterior._table)
     np.testing.assert_array_equal(ups, (steps == 1).sum(axis=(1, 2)))
     np.testing.assert_array_equal(downs, (steps == -1).sum(axis=(1, 2)))
+    np.testing.assert_array_equal(posterior.edge_values("flips"), ups + downs)
     assert ups.sum() > 50
 
 
 def test_moments_and_intervals(posterior, dense):
     flat = dense.reshape(len(dense), -1)
-    np.testing.assert_allclose(posterior.clique_statistic("mean"), flat.mean(axis=1), atol=1e-14)
-    np.testing.assert_allclose(posterior.clique_statistic("sd"), flat.std(axis=1, ddof=1), atol=1e-14)
-    np.testing.assert_allclose(posterior.clique_statistic("median"), np.median(flat, axis=1), atol=1e-14)
+    np.testing.assert_allclose(posterior.edge_values("mean"), flat.mean(axis=1), atol=1e-14)
+    np.testing.assert_allclose(posterior.edge_values("sd"), flat.std(axis=1, ddof=1), atol=1e-14)
+    np.testing.assert_allclose(posterior.edge_values("median"), np.median(flat, axis=1), atol=1e-14)
     for probability in (0.5, 0.8, 0.95):
-        low = posterior.clique_statistic("hdi_low", probability=probability)
-        high = posterior.clique_statistic("hdi_high", probability=probability)
+        low = posterior.edge_values("hdi_low", probability=probability)
+        high = posterior.edge_values("hdi_high", probability=probability)
         needed = int(np.ceil(probability * flat.shape[1]))
         for row, (a, b) in zip(np.sort(flat, axis=1), zip(low, high)):
             assert ((row >= a) & (row <= b)).sum() >= needed
@@ -82,7 +83,7 @@ def test_moments_and_intervals(posterior, dense):
 
 def test_given_inclusion(posterior, dense):
     statistics = ("mean", "sd", "median", "hdi_low", "hdi_high")
-    found = {name: posterior.clique_statistic(name, given_inclusion=True) for name in statistics}
+    found = {name: posterior.edge_values(f"{name}_if_included") for name in statistics}
     for k, values in enumerate(dense.reshape(len(dense), -1)):
         values = np.sort(values[values != 0])
         if len(values) < 2:
@@ -107,7 +108,7 @@ def test_summary_agrees_with_arviz(posterior, dense):
     assert list(table.columns) == COLUMNS
     assert len(table) == posterior.n_cliques
     checked = 0
-    for k in np.flatnonzero(posterior.quality.varies):
+    for k in np.flatnonzero(posterior._quality.varies):
         active = (dense[k] != 0).astype(float)
         np.testing.assert_allclose(table.ess_bulk[k], array_stats.ess(active, method="bulk"), rtol=1e-8)
         np.testing.assert_allclose(table.r_hat[k], array_stats.rhat(active), rtol=1e-8)
@@ -131,7 +132,7 @@ def test_an_indicator_that_never_flips_is_explained(posterior):
 
 
 def test_the_bound_comes_from_the_effective_number_of_draws(posterior):
-    typical = np.median(posterior.quality.ess[posterior.quality.varies])
+    typical = np.median(posterior._quality.ess[posterior._quality.varies])
     table = posterior.summary()
     absent = table[table.bf_bound == "<"].log10_bf
     np.testing.assert_allclose(absent, -np.log10(typical))
@@ -145,18 +146,18 @@ def test_rao_blackwell_uses_the_tries_of_each_chain_and_the_draws_without_them()
         {"tries": np.array([1000.0, 0, 0]), "inclusion": np.array([200.0, 0, 0])},
     ]
     posterior = hand_made(coupling, edge_sums=sums)
-    np.testing.assert_allclose(posterior.inclusion_probability, [(0.7 + 0.2) / 2, 0, (0.25 + 1) / 2])
+    np.testing.assert_allclose(posterior.edge_values("inclusion"), [(0.7 + 0.2) / 2, 0, (0.25 + 1) / 2])
     np.testing.assert_allclose(posterior.inclusion[0, 1], 0.45)
     np.testing.assert_allclose(posterior.inclusion, posterior.inclusion.T)
-    assert posterior.summary().inclusion[0] == posterior.inclusion_probability[0]
+    assert posterior.summary().inclusion[0] == posterior.edge_values("inclusion")[0]
     assert set(posterior.graph(0.46).edges) == {("b", "c")}
 
 
 def test_a_rao_blackwellised_factor_is_no_bound():
     sums = [{"tries": np.full(3, 100.0), "inclusion": np.array([1e-4, 0, 100 - 1e-3])}]
     posterior = hand_made([[[0, 0, 1]] * 8], edge_sums=sums)
-    assert list(posterior.bayes_factor_bound) == ["", "<", ""]
-    np.testing.assert_allclose(posterior.log10_bayes_factor[[0, 2]], [-6, 5], atol=1e-3)
+    assert list(posterior.edge_values("bf_bound")) == ["", "<", ""]
+    np.testing.assert_allclose(posterior.edge_values("log10_bf")[[0, 2]], [-6, 5], atol=1e-3)
 
 
 def test_bayes_factors_divide_by_the_prior_odds():
@@ -168,7 +169,7 @@ def test_bayes_factors_divide_by_the_prior_odds():
         (Prior(inclusion=FixedInclusion(0.2)), 0.25),
         (Prior(edge_probability={("a", "b"): 0.75}), 3.0),
     ):
-        factor = hand_made(coupling, prior).log10_bayes_factor[0]
+        factor = hand_made(coupling, prior).edge_values("log10_bf")[0]
         np.testing.assert_allclose(factor, np.log10((2 / 6) / odds))
 
 
@@ -235,11 +236,9 @@ def test_coupling_matrix(posterior):
 def test_median_model(posterior):
     model = posterior.median_model
     assert model.names == posterior.names
-    kept = np.flatnonzero(posterior.inclusion_probability >= 0.5)
+    kept = np.flatnonzero(posterior.edge_values("inclusion") >= 0.5)
     assert model.cliques == tuple(posterior.features.clique(int(k)) for k in kept)
-    np.testing.assert_allclose(
-        model.weights, posterior.clique_statistic("mean", given_inclusion=True)[kept], atol=1e-14
-    )
+    np.testing.assert_allclose(model.weights, posterior.edge_values("mean_if_included")[kept], atol=1e-14)
     np.testing.assert_allclose(model.biases, posterior.biases().mean(axis=(0, 1)))
 
 
@@ -251,14 +250,8 @@ def test_mixture(posterior):
     assert len(hand_made([[[1, 0, 0]] * 3]).mixture(100)) == 3
 
 
-def test_edge_count_and_density(posterior, dense):
-    active = (dense != 0).sum(axis=0)
-    np.testing.assert_array_equal(posterior.edge_count(), active)
-    probability = posterior.edge_count_probability()
-    np.testing.assert_allclose(probability.sum(), 1)
-    assert probability[active[0, 0]] == (active == active[0, 0]).mean()
-    mean, sd = posterior.density()
-    np.testing.assert_allclose([mean, sd], [active.mean() / 21, active.std(ddof=1) / 21])
+def test_number_of_edges(posterior, dense):
+    np.testing.assert_array_equal(posterior.n_edges, (dense != 0).sum(axis=0))
 
 
 def test_reweighting_draws_of_the_prior_gives_the_other_prior():
@@ -274,14 +267,14 @@ def test_reweighting_draws_of_the_prior_gives_the_other_prior():
     posterior = Posterior(draws, features, names, prior=Prior(inclusion=BetaInclusion(a, b)))
     result = posterior.reweighted_inclusion(0.3)
     error = np.sqrt(0.3 * 0.7 / result.effective_draws)
-    assert np.abs((result.inclusion_probability - 0.3) / error).max() < 4
-    assert np.abs((posterior.inclusion_probability - 0.3) / error).min() > 4
+    assert np.abs((result.edge_inclusion - 0.3) / error).max() < 4
+    assert np.abs((posterior.edge_values("inclusion") - 0.3) / error).min() > 4
     assert 1000 < result.effective_draws < count
-    np.testing.assert_allclose(result.inclusion[0, 1], result.inclusion_probability[0])
+    np.testing.assert_allclose(result.inclusion[0, 1], result.edge_inclusion[0])
 
     fixed = Posterior(draws, features, names, prior=Prior(inclusion=FixedInclusion(0.3)))
     same = fixed.reweighted_inclusion(0.3)
-    np.testing.assert_allclose(same.inclusion_probability, fixed.inclusion_frequency)
+    np.testing.assert_allclose(same.edge_inclusion, fixed.edge_values("frequency"))
     np.testing.assert_allclose(same.effective_draws, count)
 
 
@@ -311,7 +304,7 @@ def test_few_draws_work(chains, draws, order):
         assert len(posterior.bias_summary()) == 4
         assert posterior.graph().number_of_nodes() == 4
         assert posterior.median_model.n_variables == 4
-        assert posterior.density().mean > 0
+        assert posterior.n_edges.mean() > 0
         assert len(posterior.centrality()) == 4
         assert posterior.probability(lambda graph: True) == 1
 
@@ -332,12 +325,12 @@ def test_effective_draws_without_flips_come_from_what_moves():
     slow = np.cumsum(rng.standard_normal(400)) + 50
     draws = [sparse_draws(np.zeros((400, 3)), np.zeros((400, 3)), slab_scale=slow)]
     posterior = Posterior(draws, Features.pairs(3), ["a", "b", "c"])
-    assert posterior.quality.typical < 50
+    assert posterior._quality.typical < 50
 
 
 def test_labels_of_larger_cliques():
     posterior = fake_posterior(4, 1, 5, order=3, names=["a", "b", "c", "d"])
-    assert posterior.labels().tolist() == [
+    assert posterior.candidates.tolist() == [
         posterior.features.label(k, posterior.names) for k in range(posterior.n_cliques)
     ]
     table = posterior.summary()
@@ -363,6 +356,8 @@ def test_datatree(posterior):
     assert theta.dims == ("chain", "draw", "edge")
     assert theta.coords["edge"].values.tolist() == ["x0 -- x1", "x1 -- x4"]
     np.testing.assert_array_equal(theta.sel(edge="x1 -- x4").values, posterior.draws_of((1, 4)))
+    np.testing.assert_array_equal(tree["posterior"]["inclusion_rate"].values, posterior.inclusion_rate)
+    assert {"slab_scale", "n_edges", "indicator"} <= set(tree["posterior"].data_vars)
     assert tree["posterior"]["bias"].dims == ("chain", "draw", "variable")
     assert posterior.to_datatree()["posterior"].sizes["edge"] == 21
 

@@ -32,21 +32,21 @@ def adjacency(posterior) -> list[set[frozenset[int]]]:
 def test_shared_cliques(posterior):
     draws = adjacency(posterior)
     counts = Counter(pair for pairs in draws for pair in pairs)
-    frequency = structure.shared_clique_frequency(posterior.joined, posterior.features)
+    frequency = structure.shared_clique_frequency(posterior._joined, posterior.features)
     np.testing.assert_array_equal(frequency, frequency.T)
     for i in range(6):
         for j in range(i):
             assert frequency[i, j] == counts[frozenset((i, j))] / len(draws)
     if posterior.features.pairs_only:
-        np.testing.assert_array_equal(posterior.shared_clique_probability(), posterior.inclusion)
+        np.testing.assert_array_equal(posterior.pair_values("adjacency"), posterior.inclusion)
     else:
-        np.testing.assert_array_equal(posterior.shared_clique_probability(), frequency)
-        assert (frequency >= posterior.pair_matrix(posterior.inclusion_frequency) - 1e-12).all()
+        np.testing.assert_array_equal(posterior.pair_values("adjacency"), frequency)
+        assert (frequency >= posterior.pair_values("frequency") - 1e-12).all()
 
 
 def test_graph(posterior):
     graph = posterior.graph(0.4)
-    expected = posterior.shared_clique_probability()
+    expected = posterior.pair_values("adjacency")
     assert list(graph) == list(posterior.names)
     found = {frozenset((posterior.names.index(u), posterior.names.index(v))) for u, v in graph.edges}
     assert found == {frozenset((i, j)) for i in range(6) for j in range(i) if expected[i, j] >= 0.4}
@@ -98,11 +98,11 @@ def test_degree_and_strength(posterior):
     draws = adjacency(posterior)
     degree = np.array([[sum(i in pair for pair in pairs) for i in range(6)] for pairs in draws])
     np.testing.assert_array_equal(
-        structure.node_totals(posterior.joined, posterior.features, "degree"), degree
+        structure.node_totals(posterior._joined, posterior.features, "degree"), degree
     )
     strength, influence = np.zeros((2, len(draws), 6))
     for t in range(len(draws)):
-        for k, value in zip(*posterior.joined.active(t)):
+        for k, value in zip(*posterior._joined.active(t)):
             for i in posterior.features.clique(int(k)):
                 strength[t, i] += abs(value)
                 influence[t, i] += value
@@ -118,7 +118,7 @@ def test_degree_and_strength(posterior):
 def test_slow_centralities():
     posterior = fake_posterior(6, 2, 40, seed=1)
     position = int(structure.thinned(2, 40, 1)[0, 0])
-    graph = structure.draw_graph(posterior.joined, posterior.features, posterior.names, position)
+    graph = structure.draw_graph(posterior._joined, posterior.features, posterior.names, position)
     expected = {
         "betweenness": nx.betweenness_centrality(graph, weight="distance"),
         "closeness": nx.closeness_centrality(graph, distance="distance"),
@@ -169,8 +169,8 @@ def test_thinning():
 
 def test_graphs_of_draws_carry_couplings():
     posterior = fake_posterior(5, 1, 3, seed=2)
-    graph = structure.draw_graph(posterior.joined, posterior.features, posterior.names, 1)
+    graph = structure.draw_graph(posterior._joined, posterior.features, posterior.names, 1)
     for u, v, values in graph.edges(data=True):
         assert values["coupling"] == posterior.draws_of((u, v))[0, 1]
         np.testing.assert_allclose(values["distance"] * abs(values["coupling"]), 1)
-    assert graph.number_of_edges() == posterior.edge_count()[0, 1]
+    assert graph.number_of_edges() == posterior.n_edges[0, 1]

@@ -35,7 +35,7 @@ def assert_same(one: Posterior, other: Posterior) -> None:
     assert one.names == other.names
     assert one.levels == other.levels
     assert one.info == other.info
-    assert one.counters == other.counters
+    assert one._counters == other._counters
     assert one.prior == other.prior
     np.testing.assert_array_equal(one.features.members, other.features.members)
     assert one.statistics.n_rows == other.statistics.n_rows
@@ -46,9 +46,9 @@ def assert_same(one: Posterior, other: Posterior) -> None:
         for field in ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale"):
             np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
             assert getattr(a, field).dtype == getattr(b, field).dtype
-    assert one.edge_sums.axes == other.edge_sums.axes
-    for key in one.edge_sums:
-        np.testing.assert_array_equal(one.edge_sums[key], other.edge_sums[key])
+    assert one._edge_sums.axes == other._edge_sums.axes
+    for key in one._edge_sums:
+        np.testing.assert_array_equal(one._edge_sums[key], other._edge_sums[key])
 
 
 @pytest.mark.parametrize(

@@ -266,8 +266,8 @@ def neighbour_shares(
 
     p = shape[0] * shape[1]
     row, column = np.divmod(np.arange(p), shape[1])
-    candidate = posterior.pair_matrix(np.ones(posterior.n_cliques))
-    i, j = np.nonzero(np.triu(candidate))
+    members = posterior.features.members
+    i, j = members[np.sum(members >= 0, axis=1) == 2, :2].T
     touching = np.maximum(np.abs(row[i] - row[j]), np.abs(column[i] - column[j])) == 1
     there = posterior.inclusion[i, j] >= threshold
     return float(there[touching].mean()), float(there[~touching].mean())

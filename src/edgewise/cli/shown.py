@@ -95,7 +95,7 @@ def show_posterior(
         f"{posterior.n_chains} chains x {posterior.n_draws:,} draws ({posterior.info.get('engine', '?')})"
     )
     out.print(Text(answer(posterior), "bold"))
-    number = posterior.edge_count()
+    number = posterior.n_edges
     low, high = np.quantile(number, [0.025, 0.975])
     out.print(
         f"Number of {noun}s: {number.mean():,.1f} on average, {low:,.0f} to {high:,.0f} with 95 % certainty."
@@ -172,7 +172,7 @@ def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "b
             for key in ("engine", "seed", "stop_reason", "interrupted", "seconds", "command")
         },
         "answer": answer(posterior),
-        "edge_count_mean": float(posterior.edge_count().mean()),
+        "edge_count_mean": float(posterior.n_edges.mean()),
         "quality": {
             "light": found.light,
             "messages": [in_options(message) for message in found.messages],

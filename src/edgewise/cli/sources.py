@@ -55,8 +55,8 @@ class View:
 
 def view(source: Any) -> View:
     """The matrices of a posterior, a fitted lasso or a model."""
-    if hasattr(source, "inclusion_probability"):
-        error = source.pair_matrix(np.nan_to_num(source.summary()["mcse"].to_numpy()))
+    if hasattr(source, "edge_values"):
+        error = np.nan_to_num(source.pair_values("mcse"))
         return View(list(source.names), source.inclusion, source.coupling(), error)
     model = getattr(source, "model_", source)
     names = [f"x{i}" for i in range(model.n_variables)] if model.names is None else list(model.names)

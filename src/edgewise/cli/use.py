@@ -228,7 +228,7 @@ def _graphml(posterior: Any, threshold: float) -> str:
     import networkx
 
     graph = posterior.graph(threshold)
-    for name, bias in zip(posterior.names, posterior.bias.tolist()):
+    for name, bias in zip(posterior.names, posterior.biases().mean(axis=(0, 1)).tolist()):
         graph.nodes[name]["bias"] = bias
     for _, _, values in graph.edges(data=True):
         for key, value in values.items():

@@ -118,6 +118,7 @@ def leapfrog(
     the rate at which an accept/reject step would refuse.
     """
     from edgewise import exact
+    from edgewise.draws import Draws
 
     posterior = _posterior(seed, rows, "exact", draws, 1, min(500, draws), place)
     here = case("block", rows, 0, seed, **place)
@@ -128,7 +129,7 @@ def leapfrog(
     sums = np.concatenate([train, train[:, members[:, 0]] * train[:, members[:, 1]]], axis=1).sum(axis=0)
     rng = np.random.default_rng([seed, 7])
     chosen = rng.permutation(draws)[:points]
-    joined = posterior.joined
+    joined = Draws.concatenate(posterior.draws)
     values = np.stack([posterior.draws_of(tuple(clique))[0] for clique in members], axis=1)
     theta = np.concatenate([joined.biases, values], axis=1)[chosen]
     p = posterior.n_variables

@@ -107,11 +107,11 @@ def bayes(
     ).fit(here.train)
     posterior = fitted.posterior_
     median = posterior.median_model
-    spread = posterior.density()
-    table = posterior.table.dense(np.arange(posterior.n_cliques)) if posterior.n_cliques <= 100 else None
+    share = posterior.n_edges / posterior.n_cliques
+    density = float(share.mean())
     values: dict[str, Any] = {
-        "density": spread.mean,
-        "density_sd": spread.sd,
+        "density": density,
+        "density_sd": float(share.std(ddof=1)),
         "p0": float(posterior.inclusion_rate.mean()),
         "sigma0": float(posterior.slab_scale.mean()),
         "source": here.source,
@@ -122,17 +122,18 @@ def bayes(
         values["average_precision"] = average_precision(here.truth, posterior.inclusion)
     if scored:
         values["scores"] = {
-            "Bayes": score(here, posterior.mixture(mixture), spread.mean, median),
+            "Bayes": score(here, posterior.mixture(mixture), density, median),
             "Bayes PM": score(here, median, median.density, median),
         }
     arrays = {
-        "inclusion": posterior.inclusion_probability.astype(np.float32),
-        "mean": posterior.clique_statistic("mean", given_inclusion=True).astype(np.float32),
-        "sd": posterior.clique_statistic("sd", given_inclusion=True).astype(np.float32),
+        "inclusion": posterior.edge_values("inclusion").astype(np.float32),
+        "mean": posterior.edge_values("mean_if_included").astype(np.float32),
+        "sd": posterior.edge_values("sd_if_included").astype(np.float32),
     }
-    if table is not None:
+    if posterior.n_cliques <= 100:
+        edges = [posterior.draws_of(posterior.features.clique(k)) for k in range(posterior.n_cliques)]
         arrays["histogram"] = np.array(
-            [np.histogram(np.clip(edge[edge != 0], -5.99, 7.99), BINS)[0] for edge in table], np.int32
+            [np.histogram(np.clip(edge[edge != 0], -5.99, 7.99), BINS)[0] for edge in edges], np.int32
         )
     if kind == "lattice":
         values["width"], values["median_edges"] = _width(median), len(median.cliques)

@@ -39,11 +39,11 @@ def edge_evidence(
     compressed where the evidence is overwhelming.
     """
     posterior = as_posterior(source)
-    factor = np.asarray(posterior.log10_bayes_factor, float)
+    factor = posterior.edge_values("log10_bf")
     strength = conditional_means(posterior)
     kinds = categories(posterior, thresholds)
     usable = kinds != SET_BY_PRIOR
-    bound = np.asarray(posterior.bayes_factor_bound, str)
+    bound = posterior.edge_values("bf_bound").astype(str)
     ax = new_axes(ax, 7.2, 5.0)
     up = max(1.6, float(factor[usable].max(initial=0.0)) * 1.12)
     bottom = min(-1.6, float(factor[usable].min(initial=0.0)) * 1.12)

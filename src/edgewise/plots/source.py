@@ -53,7 +53,7 @@ class EdgeView:
 def as_posterior(source: Any) -> Posterior:
     """Return the posterior in `source`: a posterior, or a fitted estimator that carries one."""
     found = getattr(source, "posterior_", source)
-    if not hasattr(found, "inclusion_probability"):
+    if not hasattr(found, "edge_values"):
         raise DataError(
             f"This plot needs a posterior (or a fitted SpikeSlabMRF) and was given {type(source).__name__}."
         )
@@ -62,7 +62,7 @@ def as_posterior(source: Any) -> Posterior:
 
 def edge_view(source: Any, thresholds: tuple[float, float] = (3, 10)) -> EdgeView:
     """Make the view of a posterior, a fitted estimator or an :class:`~edgewise.MRF`."""
-    if hasattr(source, "posterior_") or hasattr(source, "inclusion_probability"):
+    if hasattr(source, "posterior_") or hasattr(source, "edge_values"):
         return _posterior_view(as_posterior(source), thresholds)
     model = getattr(source, "model_", source)
     if not hasattr(model, "cliques"):
@@ -87,7 +87,7 @@ def _posterior_view(posterior: Posterior, thresholds: tuple[float, float]) -> Ed
     return EdgeView(
         tuple(map(str, posterior.names)),
         members[pair][:, :2].astype(int),
-        np.asarray(posterior.inclusion_probability, float)[pair],
+        posterior.edge_values("inclusion")[pair],
         conditional_means(posterior)[pair],
         categories(posterior, thresholds)[pair],
     )
@@ -95,11 +95,11 @@ def _posterior_view(posterior: Posterior, thresholds: tuple[float, float]) -> Ed
 
 def conditional_means(posterior: Posterior) -> np.ndarray:
     """Posterior mean of every candidate's parameter given that it is included; zero where it never was."""
-    return np.nan_to_num(posterior.clique_statistic("mean", given_inclusion=True))
+    return np.nan_to_num(posterior.edge_values("mean_if_included"))
 
 
 def categories(posterior: Posterior, thresholds: tuple[float, float] = (3, 10)) -> np.ndarray:
     """Evidence category of every candidate, ``"set by the prior"`` where data cannot change it."""
-    words = np.array(posterior.evidence(thresholds), object)
-    words[posterior.bayes_factor_bound == "prior"] = SET_BY_PRIOR
+    words = posterior.edge_values("evidence", thresholds=thresholds)
+    words[posterior.edge_values("bf_bound") == "prior"] = SET_BY_PRIOR
     return words

@@ -11,6 +11,7 @@ import numpy as np
 
 from edgewise.draws import convergence
 from edgewise.draws.draws import Draws
+from edgewise.posterior import summaries
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
 from edgewise.priors import SEPARATE
 
@@ -161,8 +162,32 @@ class Diagnostics:
         return "\n".join([f"{self.light}: {self.meaning}", *self.messages, *self.notes])
 
 
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """What is found in the draws whatever the target: computed once per posterior, which keeps it."""
+
+    seen: StoppingStatistics
+    notes: list[str]
+    table: pandas.DataFrame
+    n_never_flip: int
+    rates: dict[str, float]
+
+
+def examine(posterior: Posterior) -> Examination:
+    """Look at the draws of a posterior; :func:`diagnose` judges them."""
+    return Examination(
+        stopping_statistics(posterior.draws, posterior.n_cliques),
+        _notes(posterior),
+        _table(posterior),
+        int((~posterior._quality.varies).sum()),
+        engine_rates(posterior),
+    )
+
+
 def diagnose(posterior: Posterior, target_ess: float = 400) -> Diagnostics:
     """Judge the draws of a posterior.
+
+    The posterior keeps what this has found in its draws, so that asking again costs nothing.
 
     Parameters
     ----------
@@ -170,7 +195,8 @@ def diagnose(posterior: Posterior, target_ess: float = 400) -> Diagnostics:
     target_ess : float
         Effective number of draws that the slowest uncertain edge should have.
     """
-    seen = stopping_statistics(posterior.draws, posterior.n_cliques)
+    found = posterior._examination
+    seen = found.seen
     slowest = _name(posterior, seen.slowest_index)
     worst, messages = 0, []
     if posterior.n_draws < convergence.FEWEST_DRAWS:
@@ -184,23 +210,21 @@ def diagnose(posterior: Posterior, target_ess: float = 400) -> Diagnostics:
             worst = max(worst, level)
             if message:
                 messages.append(message)
-    rates = engine_rates(posterior)
-    level, message = _engine_health(posterior, rates)
+    level, message = _engine_health(posterior, found.rates)
     if message:
         worst = max(worst, level)
         messages.append(message)
-    never = int((~posterior.quality.varies).sum())
     return Diagnostics(
         ("green", "amber", "red")[worst],
         messages,
-        _notes(posterior),
-        _table(posterior),
+        list(found.notes),
+        found.table.copy(),
         seen.max_rhat,
         seen.min_bulk_ess,
         slowest,
         seen.n_uncertain,
-        never,
-        rates,
+        found.n_never_flip,
+        dict(found.rates),
     )
 
 
@@ -217,9 +241,9 @@ def _name(posterior: Posterior, index: int) -> str:
 def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str]:
     if not seen.max_rhat >= R_HAT_GOOD:
         return 0, ""
-    frequency = posterior.inclusion_frequency
+    frequency = posterior.edge_values("frequency")
     uncertain = (frequency >= UNCERTAIN[0]) & (frequency <= UNCERTAIN[1])
-    r_hat = np.where(uncertain, posterior.quality.r_hat, 0.0)
+    r_hat = np.where(uncertain, posterior._quality.r_hat, 0.0)
     above = int((r_hat >= R_HAT_GOOD).sum())
     where = "the number of edges, p0 or sigma0"
     if above:
@@ -255,7 +279,7 @@ def _precision(
 
 def engine_rates(posterior: Posterior) -> dict[str, float]:
     """Rates of all chains together from the engines' counters, those that were reported."""
-    counters = posterior.counters
+    counters = posterior._counters
     totals: dict[str, float] = {}
     for part in counters:
         for key, value in part.items():
@@ -274,7 +298,7 @@ def engine_rates(posterior: Posterior) -> dict[str, float]:
 
 def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, str]:
     lowest = min(
-        (float(part["weight_ess"]) for part in posterior.counters if "weight_ess" in part), default=1.0
+        (float(part["weight_ess"]) for part in posterior._counters if "weight_ess" in part), default=1.0
     )
     if lowest < WEIGHT_ESS_POOR:
         return 1, (
@@ -283,7 +307,7 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
             "use more particles or more sweeps per iteration."
         )
     moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
-    if moves and max(moves) == 0 and (posterior.resolved_prior.status <= SEPARATE).any():
+    if moves and max(moves) == 0 and (posterior._resolved_prior.status <= SEPARATE).any():
         return 2, (
             "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only "
             "the graph they started from; run longer, or use another engine."
@@ -293,7 +317,7 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
 
 def _notes(posterior: Posterior) -> list[str]:
     notes = []
-    counts, total = posterior.table.counts, posterior.table.total
+    counts, total = posterior._table.counts, posterior._table.total
     absent, present = int((counts == 0).sum()), int((counts == total).sum())
     if absent or present:
         notes.append(
@@ -313,26 +337,26 @@ def _notes(posterior: Posterior) -> list[str]:
 def _table(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
-    quality = posterior.quality
-    common = np.stack([posterior.edge_count(), posterior.inclusion_rate, posterior.slab_scale]).astype(float)
+    quality = posterior._quality
+    common = np.stack([posterior.n_edges, posterior.inclusion_rate, posterior.slab_scale]).astype(float)
     enough = posterior.n_draws >= convergence.FEWEST_DRAWS
     unknown = np.full(3, np.nan)
     ess = convergence.bulk_ess(common) if enough else unknown
     spread = common.reshape(3, -1).std(axis=1, ddof=1) if common[0].size > 1 else np.zeros(3)
-    ups, downs = posterior.transitions()
+    ups, downs = summaries.transitions(posterior._table)
     edges = np.flatnonzero(quality.varies)
     edges = edges[np.argsort(quality.ess[edges], kind="stable")]
     # Both outer deciles of a rarer edge fall on its zeros: its tail is its indicator.
     tail = quality.ess[edges]
     if enough:
-        frequent = np.flatnonzero(posterior.inclusion_frequency[edges] >= 0.1)
-        for batch in posterior.table.batches(frequent):
-            found = convergence.tail_ess(posterior.table.dense(edges[batch]))
-            tail[batch] = np.where(found >= posterior.table.total, tail[batch], found)
+        frequent = np.flatnonzero(posterior.edge_values("frequency")[edges] >= 0.1)
+        for batch in posterior._table.batches(frequent):
+            found = convergence.tail_ess(posterior._table.dense(edges[batch]))
+            tail[batch] = np.where(found >= posterior._table.total, tail[batch], found)
     return pandas.DataFrame(
         {
-            "quantity": ["number of edges", "p0", "sigma0", *posterior.labels()[edges]],
-            "mean": np.concatenate([common.mean(axis=(1, 2)), posterior.inclusion_probability[edges]]),
+            "quantity": ["number of edges", "p0", "sigma0", *posterior.candidates[edges]],
+            "mean": np.concatenate([common.mean(axis=(1, 2)), posterior._edge_inclusion[edges]]),
             "mcse": np.concatenate([spread / np.sqrt(ess), quality.mcse[edges]]),
             "r_hat": np.concatenate(
                 [convergence.rank_r_hat(common) if enough else unknown, quality.r_hat[edges]]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, EdgewiseWarning
-from edgewise.features import Clique, Features, Statistics
-from edgewise.posterior import storage, structure, summaries, tables
-from edgewise.posterior.sums import EdgeSums
-from edgewise.priors import COMMON, Prior, ResolvedPrior
+from edgewise.features import Clique
+from edgewise.posterior import columns, diagnostics, renamed, reweighting, storage, structure, tables
+from edgewise.posterior.basis import Basis
+from edgewise.priors import COMMON
 
 if TYPE_CHECKING:
     import networkx
@@ -24,14 +23,27 @@ if TYPE_CHECKING:
 
     from edgewise.model.mrf import MRF
 
-CODINGS = ("binary", "ising")
 
-
-class Posterior:
+class Posterior(Basis):
     """What the data say about the graph and its parameters.
 
     Made by :meth:`SpikeSlabMRF.fit <edgewise.SpikeSlabMRF.fit>` and :func:`load_posterior`; the constructor
-    is for engines and tests.
+    is for engines and tests. A posterior does not change, and what it has computed it keeps: the draws by
+    candidate, inclusion probabilities, Bayes factors, R-hat and effective draws, moments and intervals, the
+    prior laid out over the candidates, the median model, and what
+    :func:`~edgewise.posterior.diagnostics.diagnose` has found.
+
+    The rule of the names:
+
+    - What takes no option has no parentheses (`names`, `n_draws`, `inclusion`, `slab_scale`); what takes an
+      option is a method (`coupling`, `biases`, `summary`, `graph`), also when the option is left out.
+    - Draws come with the axes (chains, draws) in front: `draws_of`, `biases`, `inclusion_rate` (p0),
+      `slab_scale` (sigma0), `n_edges`. Their mean is ``.mean(axis=(0, 1))``.
+    - Over the candidates: `edge_values` gives any column of `summary` as a vector (M,), in the order of
+      `candidates`. Over the pairs of variables: `pair_values` gives the same as a matrix (p, p); `inclusion`
+      and `coupling` are the two matrices that one wants most.
+    - By name: `summary`, `bias_summary`, `graph`, `graphs`, `neighbourhood` and `centrality` give tables and
+      graphs.
 
     Parameters
     ----------
@@ -49,201 +61,30 @@ class Posterior:
         The prior the draws were made with.
     info : mapping
         How the draws were made (engine, settings, seed, versions ...); plain values as in JSON.
-    edge_sums, counters : sequences of mappings
-        What the engines report of each chain; may be empty.
+    edge_sums : EdgeSums or sequence of mappings
+        What the engine of each chain has added up for every candidate; may be empty.
+    counters : sequence of mappings
+        What else the engines report of each chain; may be empty.
 
     Attributes
     ----------
-    draws, features, names, levels, statistics, prior, info, edge_sums, counters
+    draws, features, names, levels, statistics, prior, info
         As given.
     """
 
-    def __init__(
-        self,
-        draws: Sequence[Draws],
-        features: Features,
-        names: Sequence[str],
-        levels: Sequence[tuple[Any, Any]] | None = None,
-        statistics: Statistics | None = None,
-        prior: Prior | None = None,
-        info: Mapping[str, Any] | None = None,
-        edge_sums: EdgeSums | Sequence[Mapping[str, np.ndarray]] = (),
-        counters: Sequence[Mapping[str, float]] = (),
-    ) -> None:
-        self.draws = list(draws)
-        self.features = features
-        self.names = tuple(str(name) for name in names)
-        self.levels = ((0, 1),) * len(self.names) if levels is None else tuple((a, b) for a, b in levels)
-        self.statistics = Statistics.none(features) if statistics is None else statistics
-        self.prior = Prior() if prior is None else prior
-        self.info = dict(info or {})
-        if not isinstance(edge_sums, EdgeSums):
-            self._check_chains("edge_sums", len(edge_sums))
-            edge_sums = EdgeSums.of(edge_sums)
-        self.edge_sums = edge_sums
-        self.counters = [dict(part) for part in counters]
-        self._check_chains("counters", len(self.counters))
-        self._check()
+    _OLD: ClassVar[renamed.Old] = renamed.POSTERIOR
 
-    def _check(self) -> None:
-        p = self.features.n_variables
-        if len(self.names) != p or len(self.levels) != p:
-            raise DataError(
-                f"There are {p} variables, {len(self.names)} names and {len(self.levels)} pairs of levels; "
-                "give one name and one pair of levels per variable."
-            )
-        lengths = [len(chain) for chain in self.draws]
-        if not lengths or min(lengths) < 1:
-            raise DataError("A posterior needs at least one chain with at least one draw.")
-        if len(set(lengths)) > 1:
-            raise DataError(
-                f"The chains have {', '.join(map(str, lengths))} draws; cut them to the same number."
-            )
-
-    def _check_chains(self, what: str, count: int) -> None:
-        if count not in (0, len(self.draws)):
-            raise DataError(f"There are {len(self.draws)} chains but {what} of {count}.")
-
-    @property
-    def n_chains(self) -> int:
-        """Number of chains."""
-        return len(self.draws)
-
-    @property
-    def n_draws(self) -> int:
-        """Number of kept draws of each chain."""
-        return len(self.draws[0])
-
-    @property
-    def n_variables(self) -> int:
-        """Number of variables p."""
-        return self.features.n_variables
-
-    @property
-    def n_cliques(self) -> int:
-        """Number of candidate cliques M."""
-        return self.features.n_cliques
-
-    @cached_property
-    def resolved_prior(self) -> ResolvedPrior:
-        """The prior laid out over the candidates."""
-        return self.prior.resolve(self.features, self.names)
-
-    @cached_property
-    def table(self) -> summaries.CliqueDraws:
-        """The draws of all chains, ordered by clique."""
-        return summaries.CliqueDraws.of(self.draws, self.n_cliques)
-
-    @cached_property
-    def joined(self) -> Draws:
-        """The draws of all chains, one after the other."""
-        return Draws.concatenate(self.draws)
-
-    @cached_property
-    def quality(self) -> summaries.IndicatorQuality:
-        """R-hat, effective draws and Monte Carlo error of every indicator."""
-        return summaries.indicator_quality(self.table, np.stack([self.inclusion_rate, self.slab_scale]))
-
-    # Inclusion
-
-    @cached_property
-    def inclusion_probability(self) -> np.ndarray:
-        """Posterior inclusion probability (PIP) of every candidate: (M,).
-
-        The mean probability of being active after each of the engine's decisions (Rao-Blackwell) where
-        the engine reports it, and the frequency among the draws otherwise; all chains count equally.
-        Every other method of this class that speaks of inclusion uses these numbers.
-        """
-        sums = self.edge_sums
-        return summaries.combine_inclusion(
-            summaries.chain_frequency(self.table), sums.get("tries"), sums.get("inclusion")
-        )
-
-    @property
-    def inclusion_frequency(self) -> np.ndarray:
-        """Share of the draws in which each candidate is active: (M,)."""
-        return self.table.counts / self.table.total
+    # Over pairs and candidates
 
     @property
     def inclusion(self) -> np.ndarray:
-        """PIPs of the pairs as a symmetric matrix (p, p), zero on the diagonal and for pairs left out."""
-        return self.pair_matrix(self.inclusion_probability)
+        """Posterior inclusion probability of every pair: (p, p), zero on the diagonal and where left out.
 
-    def pair_matrix(self, values: np.ndarray) -> np.ndarray:
-        """Lay values of the candidates (M,) out as a symmetric matrix; larger cliques are left out."""
-        members = self.features.members
-        pairs = slice(None) if self.features.pairs_only else members[:, 2] < 0
-        matrix = np.zeros((self.n_variables, self.n_variables))
-        matrix[members[pairs, 0], members[pairs, 1]] = values[pairs]
-        return matrix + matrix.T
-
-    @cached_property
-    def _bayes_factors(self) -> tuple[np.ndarray, np.ndarray]:
-        return summaries.log10_bayes_factors(
-            self.inclusion_probability, self.resolved_prior.prior_odds(), self.quality.ess
-        )
-
-    @property
-    def log10_bayes_factor(self) -> np.ndarray:
-        """Log10 Bayes factor of presence against absence of every candidate: (M,), always finite.
-
-        Posterior odds over the prior odds actually used. Where no draw and no decision ever disagreed the
-        number is a bound from the effective number of draws, and :attr:`bayes_factor_bound` says so.
+        The mean probability of being active after each of the engine's decisions (Rao-Blackwell) where the
+        engine reports it, and the frequency among the draws otherwise; all chains count equally. Everything
+        that speaks of inclusion uses these numbers.
         """
-        return self._bayes_factors[0]
-
-    @property
-    def bayes_factor_bound(self) -> np.ndarray:
-        """``">"`` or ``"<"`` where the Bayes factor is beyond the number given, ``"prior"`` or ``""``."""
-        return self._bayes_factors[1]
-
-    def evidence(self, thresholds: tuple[float, float] = (3, 10)) -> np.ndarray:
-        """Evidence category of every candidate: strong absence, absence, inconclusive, presence, ...
-
-        `thresholds` are the Bayes factors from which evidence counts, and counts as strong.
-        """
-        weak, strong = thresholds
-        if not 1 < weak <= strong < np.inf:
-            raise DataError(f"thresholds must be two ascending Bayes factors above 1, not {thresholds!r}.")
-        return summaries.evidence_category(self.log10_bayes_factor, (weak, strong))
-
-    def reweighted_inclusion(self, p0: float) -> summaries.ReweightedInclusion:
-        """PIPs if the prior inclusion probability were fixed at `p0`, by weighting the draws.
-
-        Cliques with a probability of their own keep it. The result tells how many draws carry the weight;
-        below 100 a warning says so.
-        """
-        if not 0 < p0 < 1:
-            raise DataError(f"p0 must lie strictly between 0 and 1, not {p0!r}.")
-        prior = self.resolved_prior
-        probability, effective = summaries.reweighted_frequency(
-            self.table,
-            prior.status == COMMON,
-            p0,
-            None if prior.fixed_p0 else (prior.beta_a, prior.beta_b),
-            prior.p0,
-        )
-        if effective < min(100, self.table.total / 2):
-            warnings.warn(
-                f"At p0 = {p0:g} the weights rest on {effective:.0f} of {self.table.total:,} draws; "
-                f"fit again with FixedInclusion({p0:g}) for reliable numbers.",
-                EdgewiseWarning,
-                stacklevel=2,
-            )
-        return summaries.ReweightedInclusion(p0, probability, self.pair_matrix(probability), effective)
-
-    # Parameters
-
-    def _scale(self, coding: str) -> float:
-        if coding not in CODINGS:
-            raise DataError(f"coding must be 'binary' (0/1) or 'ising' (-1/+1), not {coding!r}.")
-        if coding == "ising" and not self.features.pairs_only:
-            raise DataError(
-                "The Ising coding exists for pairs only: a clique of three in 0/1 coding spreads over its "
-                "pairs and single variables in -1/+1 coding, so that even the graph would differ. "
-                "Use coding='binary'."
-            )
-        return 1.0 if coding == "binary" else 0.25
+        return self.pair_values("inclusion")
 
     def coupling(
         self,
@@ -264,53 +105,102 @@ class Posterior:
         coding : {"binary", "ising"}
             0/1 parameters theta, or J = theta / 4 of the -1/+1 coding.
         """
-        return self.pair_matrix(self.clique_statistic(statistic, given_inclusion, coding, probability))
+        if statistic not in columns.STATISTICS:
+            known = ", ".join(columns.STATISTICS)
+            raise DataError(f"There is no statistic {statistic!r}; choose one of {known}.")
+        name = f"{statistic}{columns.GIVEN}" if given_inclusion else statistic
+        return self.pair_values(name, coding=coding, probability=probability)
 
-    def clique_statistic(
+    def edge_values(
         self,
-        statistic: str,
-        given_inclusion: bool = False,
+        column: str,
+        *,
         coding: str = "binary",
+        thresholds: tuple[float, float] = (3, 10),
         probability: float = 0.95,
     ) -> np.ndarray:
-        """A statistic of every candidate's parameter: (M,); see :meth:`coupling`."""
-        return self._scale(coding) * summaries.statistic(
-            self.table, statistic, given_inclusion, _share(probability)
+        """One value of every candidate: (M,), in the order of :attr:`candidates`.
+
+        Parameters
+        ----------
+        column : str
+            A column of :meth:`summary`: inclusion, mcse, log10_bf, bf_bound, evidence, mean, sd, median,
+            hdi_low, hdi_high, mean_if_included, sd_if_included, r_hat, ess_bulk, flips or note. Also
+            median_if_included, hdi_low_if_included, hdi_high_if_included, and frequency, the share of the
+            draws in which the candidate is active.
+        coding, thresholds, probability
+            As of :meth:`summary`, for the columns that depend on them.
+        """
+        return columns.edge_column(self, column, coding, thresholds, probability)
+
+    def pair_values(
+        self,
+        column: str,
+        *,
+        coding: str = "binary",
+        thresholds: tuple[float, float] = (3, 10),
+        probability: float = 0.95,
+    ) -> np.ndarray:
+        """One value of every pair of variables: a symmetric matrix (p, p), zero (or "") where there is none.
+
+        Parameters
+        ----------
+        column : str
+            As of :meth:`edge_values`, for the candidates that are pairs; or ``"adjacency"``, the probability
+            that the two have an active clique of any size in common.
+        coding, thresholds, probability
+            As of :meth:`summary`, for the columns that depend on them.
+        """
+        if column == "adjacency" and not self.features.pairs_only:
+            return structure.shared_clique_frequency(self._joined, self.features)
+        name = "inclusion" if column == "adjacency" else column
+        return columns.pair_matrix(
+            self, self.edge_values(name, coding=coding, thresholds=thresholds, probability=probability)
         )
+
+    def reweighted_inclusion(self, p0: float) -> reweighting.ReweightedInclusion:
+        """PIPs if the prior inclusion probability were fixed at `p0`, by weighting the draws.
+
+        Cliques with a probability of their own keep it. The result tells how many draws carry the weight;
+        below 100 a warning says so.
+        """
+        if not 0 < p0 < 1:
+            raise DataError(f"p0 must lie strictly between 0 and 1, not {p0!r}.")
+        prior = self._resolved_prior
+        probability, effective = reweighting.reweighted_frequency(
+            self._table,
+            prior.status == COMMON,
+            p0,
+            None if prior.fixed_p0 else (prior.beta_a, prior.beta_b),
+            prior.p0,
+        )
+        if effective < min(100, self._table.total / 2):
+            warnings.warn(
+                f"At p0 = {p0:g} the weights rest on {effective:.0f} of {self._table.total:,} draws; "
+                f"fit again with FixedInclusion({p0:g}) for reliable numbers.",
+                EdgewiseWarning,
+                stacklevel=2,
+            )
+        return reweighting.ReweightedInclusion(
+            p0, columns.pair_matrix(self, probability), probability, effective
+        )
+
+    # Draws
 
     def biases(self, coding: str = "binary") -> np.ndarray:
         """Draws of the biases: (chains, draws, p); in Ising coding h = theta_i / 2 + sum_j J_ij."""
         values = np.stack([chain.biases for chain in self.draws])
-        if self._scale(coding) == 1.0:
+        if columns.coding_scale(self, coding) == 1.0:
             return values
-        influence = structure.node_totals(self.joined, self.features, "expected influence")
+        influence = structure.node_totals(self._joined, self.features, "expected influence")
         return values / 2 + influence.reshape(values.shape) / 4
-
-    @property
-    def bias(self) -> np.ndarray:
-        """Posterior mean of the biases in 0/1 coding: (p,)."""
-        return self.biases().mean(axis=(0, 1))
 
     def draws_of(self, edge: Clique, coding: str = "binary") -> np.ndarray:
         """Parameter of one clique in every draw, zero where absent: (chains, draws)."""
-        scale = self._scale(coding)
-        return scale * self.table.dense(np.array([self.features.index(edge, self.names)]))[0]
+        scale = columns.coding_scale(self, coding)
+        return scale * self._table.dense(np.array([self.features.index(edge, self.names)]))[0]
 
-    @property
-    def inclusion_rate(self) -> np.ndarray:
-        """Draws of p0: (chains, draws)."""
-        return np.stack([chain.inclusion_rate for chain in self.draws])
-
-    @property
-    def slab_scale(self) -> np.ndarray:
-        """Draws of sigma0: (chains, draws)."""
-        return np.stack([chain.slab_scale for chain in self.draws])
-
-    # Tables
-
-    def labels(self) -> np.ndarray:
-        """Readable name of every candidate, for instance ``sleep -- mood``."""
-        return tables.clique_labels(self.features, self.names)
+    # Tables and graphs
 
     def summary(
         self, coding: str = "binary", thresholds: tuple[float, float] = (3, 10), probability: float = 0.95
@@ -332,17 +222,11 @@ class Posterior:
             ``note`` says in words what a number cannot: an indicator that never flips, a clique that the
             prior decides.
         """
-        return tables.edge_table(self, coding, thresholds, _share(probability))
+        return tables.edge_table(self, coding, thresholds, columns.checked_share(probability))
 
     def bias_summary(self, coding: str = "binary", probability: float = 0.95) -> pandas.DataFrame:
         """One row per variable: its bias and the quality of the numbers."""
-        return tables.bias_table(self, coding, _share(probability))
-
-    def transitions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of 0 -> 1 and 1 -> 0 steps of every indicator between neighbouring draws."""
-        return summaries.transitions(self.table)
-
-    # Graphs and models
+        return tables.bias_table(self, coding, columns.checked_share(probability))
 
     def graph(self, threshold: float = 0.5) -> networkx.Graph:
         """Graph of the pairs with a PIP of at least `threshold`, nodes by name.
@@ -352,51 +236,6 @@ class Posterior:
         with at least that probability, and carry that probability only.
         """
         return tables.posterior_graph(self, threshold)
-
-    def shared_clique_probability(self) -> np.ndarray:
-        """Probability that two variables have an active clique in common: (p, p)."""
-        if self.features.pairs_only:
-            return self.inclusion
-        return structure.shared_clique_frequency(self.joined, self.features)
-
-    @cached_property
-    def median_model(self) -> MRF:
-        """The "Bayes PM" model: cliques with PIP >= 0.5 at E[A | active], and the mean biases."""
-        from edgewise.model.mrf import MRF
-
-        mean = summaries.moments(self.table, given_inclusion=True)[0]
-        kept = np.flatnonzero((self.inclusion_probability >= 0.5) & np.isfinite(mean))
-        return MRF(self.bias, self.features.members[kept], mean[kept], self.names)
-
-    def model(self, position: int) -> MRF:
-        """The model of one draw; draws are counted through all chains."""
-        from edgewise.model.mrf import MRF
-
-        indices, values = self.joined.active(position)
-        return MRF(self.joined.biases[position], self.features.members[indices], values, self.names)
-
-    def mixture(self, n: int = 100, seed: int = 0) -> list[MRF]:
-        """The "Bayes" mixture: `n` draws chosen at random without repetition (all if there are fewer)."""
-        total = self.n_chains * self.n_draws
-        chosen = np.random.default_rng(seed).permutation(total)[: min(n, total)]
-        return [self.model(int(position)) for position in chosen]
-
-    def edge_count(self) -> np.ndarray:
-        """Number of active cliques of every draw: (chains, draws)."""
-        return np.stack([chain.n_edges for chain in self.draws])
-
-    def edge_count_probability(self) -> pandas.Series:
-        """Posterior of the number of active cliques: probability by number."""
-        import pandas
-
-        number, count = np.unique(self.edge_count(), return_counts=True)
-        index = pandas.Index(number, name="edges")
-        return pandas.Series(count / count.sum(), index, name="probability")
-
-    def density(self) -> summaries.Density:
-        """Share of active candidates: mean and standard deviation over the draws."""
-        share = self.edge_count() / max(1, self.n_cliques)
-        return summaries.Density(float(share.mean()), float(share.std(ddof=1)) if share.size > 1 else 0.0)
 
     def graphs(self, n: int = 10) -> pandas.DataFrame:
         """The `n` most frequent graphs: ``probability``, ``draws``, ``n_edges`` and ``edges`` by name."""
@@ -418,7 +257,7 @@ class Posterior:
             draws; "betweenness", "closeness" (paths of length one over the size of the parameter) and
             "eigenvector" use at most `max_draws` evenly spaced ones (None for all).
         """
-        return structure.centrality_table(self, kind, _share(probability), max_draws)
+        return structure.centrality_table(self, kind, columns.checked_share(probability), max_draws)
 
     def probability(
         self, question: Callable[[networkx.Graph], Any], max_draws: int | None = 1000
@@ -440,10 +279,34 @@ class Posterior:
         """
         return structure.ask(self, question, max_draws)
 
+    # Models
+
+    @cached_property
+    def median_model(self) -> MRF:
+        """The "Bayes PM" model: cliques with PIP >= 0.5 at E[A | active], and the mean biases."""
+        from edgewise.model.mrf import MRF
+
+        mean = self._moments(given_inclusion=True)[0]
+        kept = np.flatnonzero((self._edge_inclusion >= 0.5) & np.isfinite(mean))
+        return MRF(self._bias, self.features.members[kept], mean[kept], self.names)
+
+    def model(self, position: int) -> MRF:
+        """The model of one draw; draws are counted through all chains."""
+        from edgewise.model.mrf import MRF
+
+        indices, values = self._joined.active(position)
+        return MRF(self._joined.biases[position], self.features.members[indices], values, self.names)
+
+    def mixture(self, n: int = 100, seed: int = 0) -> list[MRF]:
+        """The "Bayes" mixture: `n` draws chosen at random without repetition (all if there are fewer)."""
+        total = self.n_chains * self.n_draws
+        chosen = np.random.default_rng(seed).permutation(total)[: min(n, total)]
+        return [self.model(int(position)) for position in chosen]
+
     # Elsewhere
 
     def to_datatree(self, edges: Sequence[Clique] | None = None) -> xarray.DataTree:
-        """The draws for ArviZ: ``theta``, ``indicator``, ``bias``, ``p0``, ``sigma0`` and ``edge_count``.
+        """The draws for ArviZ: theta, indicator, bias, inclusion_rate, slab_scale and n_edges.
 
         Selected `edges`, or all of them where that is at most 20 million numbers.
         """
@@ -459,8 +322,8 @@ class Posterior:
             self.statistics,
             self.prior,
             self.info,
-            self.edge_sums,
-            self.counters,
+            self._edge_sums,
+            self._counters,
         )
         storage.write(contents, path)
 
@@ -468,8 +331,12 @@ class Posterior:
         chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)}"
         return (
             f"Posterior({self.n_variables} variables, {self.n_cliques:,} candidates, "
-            f"{chains} x {self.n_draws:,} draws, {self.edge_count().mean():.1f} active on average)"
+            f"{chains} x {self.n_draws:,} draws, {self.n_edges.mean():.1f} active on average)"
         )
+
+    @cached_property
+    def _examination(self) -> diagnostics.Examination:
+        return diagnostics.examine(self)
 
 
 def load_posterior(path: str | PathLike[str]) -> Posterior:
@@ -481,9 +348,3 @@ def load_posterior(path: str | PathLike[str]) -> Posterior:
         If the file is missing, truncated, damaged, not a posterior, or written by a later version.
     """
     return Posterior(**vars(storage.read(path)))
-
-
-def _share(probability: float) -> float:
-    if not 0 < probability < 1:
-        raise DataError(f"probability must lie strictly between 0 and 1, not {probability!r}.")
-    return probability

@@ -201,7 +201,7 @@ def ask(posterior: Posterior, question: Callable[[networkx.Graph], Any], max_dra
     """Probability that the answer to a question about the graph is yes."""
     positions = thinned(posterior.n_chains, posterior.n_draws, max_draws)
     graphs = (
-        draw_graph(posterior.joined, posterior.features, posterior.names, position)
+        draw_graph(posterior._joined, posterior.features, posterior.names, position)
         for position in positions.ravel().tolist()
     )
     answers = np.array([bool(question(graph)) for graph in graphs], float).reshape(positions.shape)
@@ -220,7 +220,7 @@ def centrality_table(
     import pandas
 
     if kind in FAST_CENTRALITY:
-        values = node_totals(posterior.joined, posterior.features, kind)
+        values = node_totals(posterior._joined, posterior.features, kind)
     elif kind in SLOW_CENTRALITY:
         values = _slow_centrality(posterior, kind, max_draws)
     else:
@@ -247,7 +247,7 @@ def _slow_centrality(posterior: Posterior, kind: str, max_draws: int | None) -> 
     names = posterior.names
     values = np.zeros((len(positions), len(names)))
     for row, position in enumerate(positions):
-        graph = draw_graph(posterior.joined, posterior.features, names, int(position))
+        graph = draw_graph(posterior._joined, posterior.features, names, int(position))
         if kind == "eigenvector":
             values[row] = _eigenvector(graph, names)
             continue

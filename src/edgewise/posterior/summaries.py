@@ -10,36 +10,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.draws import convergence
 from edgewise.draws.draws import Draws
-from edgewise.errors import DataError
 
 _CELLS_AT_ONCE = 250_000
 # Indicators active in at most this share of the draws are followed through their ones alone.
 _RARE = 0.05
 # Probabilities closer than this to 0 or 1 drown in the rounding of the sums they come from.
 ROUNDING = 1e-12
-
-
-class Density(NamedTuple):
-    """Share of active candidates: its mean and standard deviation over the draws."""
-
-    mean: float
-    sd: float
-
-
-@dataclass(frozen=True, eq=False)
-class ReweightedInclusion:
-    """Inclusion under another p0: by candidate (M,), by pair (p, p), and the draws that carry the weight."""
-
-    p0: float
-    inclusion_probability: np.ndarray
-    inclusion: np.ndarray
-    effective_draws: float
+# Median, lower and upper end, each (M,).
+Intervals = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +185,7 @@ def shortest_interval(ordered: np.ndarray, probability: float) -> tuple[np.ndarr
     return low, np.take_along_axis(ordered, first + inside - 1, -1)[..., 0]
 
 
-def quantities_of_order(
-    table: CliqueDraws, probability: float, given_inclusion: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def quantities_of_order(table: CliqueDraws, probability: float, given_inclusion: bool) -> Intervals:
     """Median and shortest interval of each parameter, over all draws or those in which it is active."""
     median, low, high = (np.full(table.n_cliques, np.nan if given_inclusion else 0.0) for _ in range(3))
     counts = table.counts
@@ -222,16 +203,6 @@ def quantities_of_order(
         median[cliques] = np.median(ordered, axis=1)
         low[cliques], high[cliques] = shortest_interval(ordered, probability)
     return median, low, high
-
-
-def statistic(table: CliqueDraws, name: str, given_inclusion: bool, probability: float) -> np.ndarray:
-    """Mean, sd, median, hdi_low or hdi_high of every parameter: (M,)."""
-    if name in ("mean", "sd"):
-        return moments(table, given_inclusion)[name == "sd"]
-    others = ("median", "hdi_low", "hdi_high")
-    if name not in others:
-        raise DataError(f"There is no statistic {name!r}; choose one of mean, sd, {', '.join(others)}.")
-    return quantities_of_order(table, probability, given_inclusion)[others.index(name)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,30 +293,6 @@ def log10_bayes_factors(
     result[decided] = 0.0
     bound[decided] = "prior"
     return result, bound
-
-
-def reweighted_frequency(
-    table: CliqueDraws, common: np.ndarray, p0: float, beta: tuple[float, float] | None, old_p0: float
-) -> tuple[np.ndarray, float]:
-    """Inclusion frequencies under a fixed `p0` from draws made under another prior, and their weight ESS.
-
-    The two posteriors differ by the prior of the graph alone, and that depends on the graph through the
-    number of active common cliques E (of `common`, a mask): the weight of a draw is the ratio of
-    p0^E (1 - p0)^(M - E) to the same with `old_p0`, or with p0 integrated over its Beta prior.
-    """
-    from scipy.special import betaln
-
-    size = int(common.sum())
-    active = np.bincount(table.position[common[table.owner]], minlength=table.total)
-    log_weight = active * np.log(p0) + (size - active) * np.log1p(-p0)
-    if beta is None:
-        log_weight -= active * np.log(old_p0) + (size - active) * np.log1p(-old_p0)
-    else:
-        log_weight -= betaln(beta[0] + active, beta[1] + size - active)
-    weight = np.exp(log_weight - log_weight.max())
-    weight /= weight.sum()
-    frequency = np.bincount(table.owner, weight[table.position], minlength=table.n_cliques)
-    return np.clip(frequency, 0, 1), float(1 / (weight**2).sum())
 
 
 EVIDENCE = ("strong absence", "absence", "inconclusive", "presence", "strong presence")

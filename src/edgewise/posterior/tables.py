@@ -10,9 +10,9 @@ import numpy as np
 
 from edgewise.draws import convergence
 from edgewise.errors import DataError
-from edgewise.features import Clique, Features
+from edgewise.features import Clique
 from edgewise.posterior import structure, summaries
-from edgewise.priors import FORBIDDEN, FORCED
+from edgewise.posterior.columns import SUMMARY, edge_column
 
 if TYPE_CHECKING:
     import networkx
@@ -24,78 +24,23 @@ if TYPE_CHECKING:
 _DATATREE_CELLS = 20_000_000
 
 
-def clique_labels(features: Features, names: Sequence[str]) -> np.ndarray:
-    """Readable names of all candidates at once."""
-    known = np.array([*names, ""], object)
-    members = features.members
-    labels = known[members[:, 0]] + " -- " + known[members[:, 1]]
-    for column in members.T[2:]:
-        labels = labels + np.where(column >= 0, " -- ", "").astype(object) + known[column]
-    return labels
-
-
 def edge_table(
     posterior: Posterior, coding: str, thresholds: tuple[float, float], probability: float
 ) -> pandas.DataFrame:
     """One row per candidate; see :meth:`edgewise.Posterior.summary`."""
     import pandas
 
-    scale = posterior._scale(coding)
-    table, quality = posterior.table, posterior.quality
     names = np.array(posterior.names, object)
     members = posterior.features.members
-    columns: dict[str, Any] = {"edge": clique_labels(posterior.features, posterior.names)}
+    columns: dict[str, Any] = {"edge": posterior.candidates}
     if posterior.features.pairs_only:
         columns["variable_1"] = names[members[:, 0]]
         columns["variable_2"] = names[members[:, 1]]
     else:
         columns["variables"] = [tuple(names[row[row >= 0]]) for row in members]
-    mean, sd = summaries.moments(table, given_inclusion=False)
-    mean_if, sd_if = summaries.moments(table, given_inclusion=True)
-    median, low, high = summaries.quantities_of_order(table, probability, given_inclusion=False)
-    ups, downs = summaries.transitions(table)
-    columns |= {
-        "inclusion": posterior.inclusion_probability,
-        "mcse": quality.mcse,
-        "log10_bf": posterior.log10_bayes_factor,
-        "bf_bound": posterior.bayes_factor_bound,
-        "evidence": posterior.evidence(thresholds),
-        "mean": scale * mean,
-        "sd": scale * sd,
-        "median": scale * median,
-        "hdi_low": scale * low,
-        "hdi_high": scale * high,
-        "mean_if_included": scale * mean_if,
-        "sd_if_included": scale * sd_if,
-        "r_hat": quality.r_hat,
-        "ess_bulk": quality.ess,
-        "flips": ups + downs,
-        "note": indicator_notes(posterior),
-    }
+    for name in SUMMARY:
+        columns[name] = edge_column(posterior, name, coding, thresholds, probability)
     return pandas.DataFrame(columns)
-
-
-def indicator_notes(posterior: Posterior) -> np.ndarray:
-    """In words, what R-hat and ESS cannot say of each indicator; empty where they say it all."""
-    table = posterior.table
-    counts = table.counts
-    ups, downs = summaries.transitions(table)
-    total = f"{table.total:,} draw{'s' * (table.total != 1)}"
-    notes = np.full(table.n_cliques, "", object)
-    notes[counts == 0] = f"never active in {total}: no flips, so R-hat does not apply"
-    notes[counts == table.total] = f"active in all {total}: no flips, so R-hat does not apply"
-    stuck = np.flatnonzero((ups + downs == 0) & (counts > 0) & (counts < table.total))
-    for clique in stuck:
-        notes[clique] = (
-            f"never flips within a chain: active in {counts[clique] // table.n_draws} of {table.n_chains} "
-            "chains and absent in the others, so the chains disagree"
-        )
-    if table.n_draws < convergence.FEWEST_DRAWS:
-        notes[(counts > 0) & (counts < table.total)] = f"too few draws for R-hat ({table.n_draws} per chain)"
-    status = posterior.resolved_prior.status
-    notes[status == FORCED] = "forced by the prior"
-    notes[status == FORBIDDEN] = "forbidden by the prior"
-    return notes
 
 
 def bias_table(posterior: Posterior, coding: str, probability: float) -> pandas.DataFrame:
@@ -131,16 +76,16 @@ def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:
         raise DataError(f"threshold must lie between 0 and 1, not {threshold!r}.")
     names = posterior.names
     graph: networkx.Graph = networkx.Graph(threshold=threshold)
-    graph.add_nodes_from((name, {"bias": float(bias)}) for name, bias in zip(names, posterior.bias))
+    graph.add_nodes_from((name, {"bias": float(bias)}) for name, bias in zip(names, posterior._bias))
     if not posterior.features.pairs_only:
-        shared = posterior.shared_clique_probability()
+        shared = posterior.pair_values("adjacency")
         for i, j in zip(*np.nonzero(np.triu(shared >= threshold, 1))):
             graph.add_edge(names[i], names[j], inclusion=float(shared[i, j]))
         return graph
-    inclusion = posterior.inclusion_probability
-    factors, evidence = posterior.log10_bayes_factor, posterior.evidence()
-    mean = summaries.moments(posterior.table, given_inclusion=False)[0]
-    mean_if = summaries.moments(posterior.table, given_inclusion=True)[0]
+    inclusion, factors, evidence, mean, mean_if = (
+        posterior.edge_values(name)
+        for name in ("inclusion", "log10_bf", "evidence", "mean", "mean_if_included")
+    )
     for k in np.flatnonzero(inclusion >= threshold).tolist():
         i, j = posterior.features.members[k]
         graph.add_edge(
@@ -159,11 +104,11 @@ def graph_table(posterior: Posterior, n: int) -> pandas.DataFrame:
     """The most frequent graphs; see :meth:`edgewise.Posterior.graphs`."""
     import pandas
 
-    found = structure.common_graphs(posterior.joined)
+    found = structure.common_graphs(posterior._joined)
     names = posterior.names
     rows = [
         {
-            "probability": count / posterior.table.total,
+            "probability": count / posterior._table.total,
             "draws": count,
             "n_edges": len(indices),
             "edges": tuple(
@@ -182,10 +127,10 @@ def neighbourhood_table(posterior: Posterior, name: str | int, n: int) -> pandas
     import pandas
 
     variable = variable_index(posterior, name)
-    found = structure.neighbourhoods(posterior.joined, posterior.features, variable)
+    found = structure.neighbourhoods(posterior._joined, posterior.features, variable)
     rows = [
         {
-            "probability": count / posterior.table.total,
+            "probability": count / posterior._table.total,
             "draws": count,
             "n_neighbours": len(members),
             "neighbours": tuple(posterior.names[i] for i in members),
@@ -216,29 +161,29 @@ def datatree(posterior: Posterior, edges: Sequence[Clique] | None) -> xarray.Dat
     from arviz_base import from_dict
 
     if edges is None:
-        cells = posterior.n_cliques * posterior.table.total
+        cells = posterior.n_cliques * posterior._table.total
         if cells > _DATATREE_CELLS:
             raise DataError(
-                f"All {posterior.n_cliques:,} candidates in {posterior.table.total:,} draws are {cells:,} "
+                f"All {posterior.n_cliques:,} candidates in {posterior._table.total:,} draws are {cells:,} "
                 f"numbers; choose edges, for instance edges=[{posterior.names[:2]!r}]."
             )
         chosen = np.arange(posterior.n_cliques)
     else:
         chosen = np.array([posterior.features.index(edge, posterior.names) for edge in edges], int)
-    theta = np.moveaxis(posterior.table.dense(chosen), 0, 2)
+    theta = np.moveaxis(posterior._table.dense(chosen), 0, 2)
     tree = from_dict(
         {
             "posterior": {
                 "theta": theta,
                 "indicator": (theta != 0).astype(np.int8),
                 "bias": posterior.biases(),
-                "p0": posterior.inclusion_rate,
-                "sigma0": posterior.slab_scale,
-                "edge_count": posterior.edge_count(),
+                "inclusion_rate": posterior.inclusion_rate,
+                "slab_scale": posterior.slab_scale,
+                "n_edges": posterior.n_edges,
             }
         },
         coords={
-            "edge": clique_labels(posterior.features, posterior.names)[chosen].astype(str),
+            "edge": posterior.candidates[chosen].astype(str),
             "variable": list(posterior.names),
         },
         dims={"theta": ["edge"], "indicator": ["edge"], "bias": ["variable"]},

@@ -29,7 +29,7 @@ def make_payload(
     Edges are listed from a PIP `floor` upwards, the lowest hundredth that keeps their number within
     `MOST_EDGES`; the slider begins there, so that the number of drawn edges is always the posterior's own.
     """
-    probability = np.asarray(posterior.inclusion_probability, float)
+    probability = posterior.edge_values("inclusion")
     members = posterior.features.members
     is_pair = np.ones(len(members), bool) if posterior.features.pairs_only else members[:, 2] < 0
     floor, listed = choose_edges(probability, conditional_means(posterior))
@@ -80,11 +80,10 @@ def choose_edges(
 def expected_degree(posterior: Posterior) -> np.ndarray:
     """Expected number of active cliques at each variable: the sum of their inclusion probabilities."""
     degree = np.zeros(posterior.n_variables)
+    inclusion = posterior.edge_values("inclusion")
     for column in posterior.features.members.T:
         inside = column >= 0
-        degree += np.bincount(
-            column[inside], posterior.inclusion_probability[inside], minlength=posterior.n_variables
-        )
+        degree += np.bincount(column[inside], inclusion[inside], minlength=posterior.n_variables)
     return degree
 
 
@@ -97,25 +96,29 @@ def _codes(words: np.ndarray) -> np.ndarray:
 
 def _edge_columns(posterior: Posterior, listed: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
     members = posterior.features.members[listed]
-    quality = posterior.quality
+    frequency = posterior.edge_values("frequency")
+    varies = (frequency > 0) & (frequency < 1)
 
-    def part(values: np.ndarray, digits: int) -> list[float | None]:
-        return _rounded(np.asarray(values)[listed], digits)
+    def part(name: str, digits: int) -> list[float | None]:
+        return _rounded(posterior.edge_values(name)[listed], digits)
+
+    def quality(name: str, digits: int) -> list[float | None]:
+        return _rounded(np.where(varies, posterior.edge_values(name), np.nan)[listed], digits)
 
     return {
         "members": [[i for i in row if i >= 0] for row in members.tolist()],
         # Full precision: the page compares these with the slider exactly as the posterior would.
-        "pip": posterior.inclusion_probability[listed].tolist(),
-        "mcse": part(quality.mcse, 4),
-        "bf": part(posterior.log10_bayes_factor, 3),
-        "bound": [str(mark) for mark in posterior.bayes_factor_bound[listed]],
+        "pip": posterior.edge_values("inclusion")[listed].tolist(),
+        "mcse": part("mcse", 4),
+        "bf": part("log10_bf", 3),
+        "bound": [str(mark) for mark in posterior.edge_values("bf_bound")[listed]],
         "evidence": codes[listed].tolist(),
-        "mean": part(posterior.clique_statistic("mean"), 3),
-        "low": part(posterior.clique_statistic("hdi_low"), 3),
-        "high": part(posterior.clique_statistic("hdi_high"), 3),
-        "given": part(posterior.clique_statistic("mean", given_inclusion=True), 3),
-        "rhat": part(np.where(quality.varies, quality.r_hat, np.nan), 3),
-        "ess": part(np.where(quality.varies, quality.ess, np.nan), 0),
+        "mean": part("mean", 3),
+        "low": part("hdi_low", 3),
+        "high": part("hdi_high", 3),
+        "given": part("mean_if_included", 3),
+        "rhat": quality("r_hat", 3),
+        "ess": quality("ess_bulk", 0),
     }
 
 

@@ -29,7 +29,7 @@ MOST_CHECKED = 300
 
 def hyper(posterior: Posterior) -> str:
     """Posteriors of the number of edges, p0 and sigma0."""
-    counts = posterior.edge_count()
+    counts = posterior.n_edges
     parts = [
         charts.histogram(
             counts,
@@ -72,7 +72,7 @@ def diagnostics(posterior: Posterior, found: Any) -> str:
     messages = "".join(f'<p class="box">{escape(str(message))}</p>' for message in found.messages)
     traces = "".join(
         (
-            charts.trace(posterior.edge_count(), "number of edges", "Number of edges along the chains."),
+            charts.trace(posterior.n_edges, "number of edges", "Number of edges along the chains."),
             charts.trace(
                 posterior.inclusion_rate, "inclusion rate p0", "Inclusion rate p0 along the chains."
             ),

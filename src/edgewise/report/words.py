@@ -91,7 +91,7 @@ def answer(posterior: Posterior, thresholds: tuple[float, float]) -> str:
     bar = charts.count_bar(
         [counts[word] for word in shown], [_css_class(word) for word in shown], [f"{word}" for word in shown]
     )
-    number = posterior.edge_count()
+    number = posterior.n_edges
     low, high = np.quantile(number, [0.025, 0.975]).astype(int)
     span = f"{low:,}" if low == high else f"between {low:,} and {high:,}"
     texts = [
@@ -110,8 +110,8 @@ def _css_class(word: str) -> str:
 
 
 def _strongest(posterior: Posterior) -> str:
-    inclusion = posterior.inclusion_probability
-    given = np.nan_to_num(posterior.clique_statistic("mean", given_inclusion=True))
+    inclusion = posterior.edge_values("inclusion")
+    given = np.nan_to_num(posterior.edge_values("mean_if_included"))
     sure = np.flatnonzero(inclusion >= 0.5)
     if not len(sure):
         return "No single edge is more likely present than absent."

@@ -1,0 +1,170 @@
+"""What a posterior was given, and what is computed from it once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from edgewise.draws.draws import Draws
+from edgewise.errors import DataError
+from edgewise.features import Features, Statistics
+from edgewise.posterior import summaries
+from edgewise.posterior.renamed import OldNames
+from edgewise.posterior.sums import EdgeSums
+from edgewise.priors import Prior, ResolvedPrior
+
+
+class Basis(OldNames):
+    """The lower half of :class:`~edgewise.Posterior`, which says what the arguments are.
+
+    Nothing here changes after the constructor, so that every number needs computing only once. The private
+    names are for the modules of this folder.
+    """
+
+    def __init__(
+        self,
+        draws: Sequence[Draws],
+        features: Features,
+        names: Sequence[str],
+        levels: Sequence[tuple[Any, Any]] | None = None,
+        statistics: Statistics | None = None,
+        prior: Prior | None = None,
+        info: Mapping[str, Any] | None = None,
+        edge_sums: EdgeSums | Sequence[Mapping[str, np.ndarray]] = (),
+        counters: Sequence[Mapping[str, float]] = (),
+    ) -> None:
+        self.draws = list(draws)
+        self.features = features
+        self.names = tuple(str(name) for name in names)
+        self.levels = ((0, 1),) * len(self.names) if levels is None else tuple((a, b) for a, b in levels)
+        self.statistics = Statistics.none(features) if statistics is None else statistics
+        self.prior = Prior() if prior is None else prior
+        self.info = dict(info or {})
+        if not isinstance(edge_sums, EdgeSums):
+            self._check_chains("edge_sums", len(edge_sums))
+            edge_sums = EdgeSums.of(edge_sums)
+        self._edge_sums = edge_sums
+        self._counters = [dict(part) for part in counters]
+        self._check_chains("counters", len(self._counters))
+        self._kept_moments: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+        self._kept_intervals: dict[tuple[bool, float], summaries.Intervals] = {}
+        self._check()
+
+    def _check(self) -> None:
+        p = self.features.n_variables
+        if len(self.names) != p or len(self.levels) != p:
+            raise DataError(
+                f"There are {p} variables, {len(self.names)} names and {len(self.levels)} pairs of levels; "
+                "give one name and one pair of levels per variable."
+            )
+        lengths = [len(chain) for chain in self.draws]
+        if not lengths or min(lengths) < 1:
+            raise DataError("A posterior needs at least one chain with at least one draw.")
+        if len(set(lengths)) > 1:
+            raise DataError(
+                f"The chains have {', '.join(map(str, lengths))} draws; cut them to the same number."
+            )
+
+    def _check_chains(self, what: str, count: int) -> None:
+        if count not in (0, len(self.draws)):
+            raise DataError(f"There are {len(self.draws)} chains but {what} of {count}.")
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return len(self.draws)
+
+    @property
+    def n_draws(self) -> int:
+        """Number of kept draws of each chain."""
+        return len(self.draws[0])
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables p."""
+        return self.features.n_variables
+
+    @property
+    def n_cliques(self) -> int:
+        """Number of candidate cliques M."""
+        return self.features.n_cliques
+
+    @cached_property
+    def candidates(self) -> np.ndarray:
+        """Readable name of every candidate, for instance ``sleep -- mood``: (M,), the order of vectors."""
+        known = np.array([*self.names, ""], object)
+        members = self.features.members
+        labels = known[members[:, 0]] + " -- " + known[members[:, 1]]
+        for column in members.T[2:]:
+            labels = labels + np.where(column >= 0, " -- ", "").astype(object) + known[column]
+        return labels
+
+    @property
+    def inclusion_rate(self) -> np.ndarray:
+        """Draws of p0: (chains, draws)."""
+        return np.stack([chain.inclusion_rate for chain in self.draws])
+
+    @property
+    def slab_scale(self) -> np.ndarray:
+        """Draws of sigma0: (chains, draws)."""
+        return np.stack([chain.slab_scale for chain in self.draws])
+
+    @property
+    def n_edges(self) -> np.ndarray:
+        """Number of active candidates of every draw: (chains, draws)."""
+        return np.stack([chain.n_edges for chain in self.draws])
+
+    @cached_property
+    def _resolved_prior(self) -> ResolvedPrior:
+        """The prior laid out over the candidates."""
+        return self.prior.resolve(self.features, self.names)
+
+    @cached_property
+    def _table(self) -> summaries.CliqueDraws:
+        """The draws of all chains, ordered by clique."""
+        return summaries.CliqueDraws.of(self.draws, self.n_cliques)
+
+    @cached_property
+    def _joined(self) -> Draws:
+        """The draws of all chains, one after the other."""
+        return Draws.concatenate(self.draws)
+
+    @cached_property
+    def _quality(self) -> summaries.IndicatorQuality:
+        """R-hat, effective draws and Monte Carlo error of every indicator."""
+        return summaries.indicator_quality(self._table, np.stack([self.inclusion_rate, self.slab_scale]))
+
+    @cached_property
+    def _edge_inclusion(self) -> np.ndarray:
+        sums = self._edge_sums
+        return summaries.combine_inclusion(
+            summaries.chain_frequency(self._table), sums.get("tries"), sums.get("inclusion")
+        )
+
+    @cached_property
+    def _bayes_factors(self) -> tuple[np.ndarray, np.ndarray]:
+        return summaries.log10_bayes_factors(
+            self._edge_inclusion, self._resolved_prior.prior_odds(), self._quality.ess
+        )
+
+    def _moments(self, given_inclusion: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of every parameter, over all draws or those that include it."""
+        if given_inclusion not in self._kept_moments:
+            self._kept_moments[given_inclusion] = summaries.moments(self._table, given_inclusion)
+        return self._kept_moments[given_inclusion]
+
+    def _intervals(self, given_inclusion: bool, probability: float) -> summaries.Intervals:
+        """Median and shortest interval of every parameter, over all draws or those that include it."""
+        key = given_inclusion, probability
+        if key not in self._kept_intervals:
+            found = summaries.quantities_of_order(self._table, probability, given_inclusion)
+            self._kept_intervals[key] = found
+        return self._kept_intervals[key]
+
+    @cached_property
+    def _bias(self) -> np.ndarray:
+        """Posterior mean of the biases in 0/1 coding: (p,)."""
+        return np.stack([chain.biases for chain in self.draws]).mean(axis=(0, 1))
