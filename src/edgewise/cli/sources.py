@@ -139,7 +139,7 @@ def compare_sources(first: Any, second: Any, labels: tuple[str, str], threshold:
         "largest_probability_difference": float(np.abs(difference).max()),
         "coupling_rms_difference": float(np.sqrt(np.mean((coupling[1] - coupling[0]) ** 2))),
     }
-    both = hasattr(first, "inclusion_probability") and hasattr(second, "inclusion_probability")
+    both = hasattr(first, "edge_values") and hasattr(second, "edge_values")
     if both:
         same = first.info.get("data_digest")
         facts["same_data"] = same is not None and same == second.info.get("data_digest")

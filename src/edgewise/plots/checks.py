@@ -66,7 +66,7 @@ def predictive_panels(source: Any, *, data: Any = None, **options: Any) -> np.nd
     from matplotlib import pyplot
 
     check = _check(source, data, options)
-    axes = pyplot.subplots(2, 2, figsize=(10, 8.4), layout="constrained")[1]
+    axes: np.ndarray = pyplot.subplots(2, 2, figsize=(10, 8.4), layout="constrained")[1]
     for ax, kind in zip(axes.flat, KINDS):
         predictive(check, ax, kind=kind)
     return axes

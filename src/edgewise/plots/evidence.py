@@ -144,7 +144,8 @@ def _write_apart(ax: Axes, texts: list[tuple[float, float, str]], font: float = 
 def _named(factor: np.ndarray, strength: np.ndarray, usable: np.ndarray, count: int) -> np.ndarray:
     """The edges to name: most evidence first, the stronger coupling among equals."""
     order = np.lexsort((-np.abs(strength), -factor))
-    return order[usable[order]][:count]
+    result: np.ndarray = order[usable[order]][:count]
+    return result
 
 
 def forest(

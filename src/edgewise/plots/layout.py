@@ -77,7 +77,8 @@ def stress(inclusion: np.ndarray, iterations: int = 150) -> np.ndarray:
         if moved < 1e-5 * distance.max():
             break
     positions = _turn(positions, reference)
-    return positions / max(np.sqrt((positions**2).sum(1)).max(), 1e-12)
+    result: np.ndarray = positions / max(np.sqrt((positions**2).sum(1)).max(), 1e-12)
+    return result
 
 
 def path_lengths(inclusion: np.ndarray) -> np.ndarray:
@@ -104,11 +105,13 @@ def _scaled_eigenvectors(distance: np.ndarray) -> np.ndarray:
     square = distance**2
     centred = -0.5 * (square - square.mean(0) - square.mean(1)[:, None] + square.mean())
     values, vectors = np.linalg.eigh(centred)
-    return vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-12))
+    result: np.ndarray = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-12))
+    return result
 
 
 def _turn(positions: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Centre, then turn or mirror the positions to lie closest to the reference (Procrustes)."""
     centred = positions - positions.mean(0)
     left, _, right = np.linalg.svd(centred.T @ reference)
-    return centred @ (left @ right)
+    result: np.ndarray = centred @ (left @ right)
+    return result

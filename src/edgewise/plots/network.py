@@ -226,7 +226,8 @@ def _bent(lines: np.ndarray, bulge: float) -> np.ndarray:
     aside = np.stack([-along[:, 1], along[:, 0]], axis=1) * np.where(length > 1.5, bulge, 0.0)[:, None]
     t = np.linspace(0, 1, 13)[None, :, None]
     straight = lines[:, None, 0] + t * along[:, None]
-    return straight + 4 * t * (1 - t) * aside[:, None]
+    result: np.ndarray = straight + 4 * t * (1 - t) * aside[:, None]
+    return result
 
 
 def _draw_nodes(

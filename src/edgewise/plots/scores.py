@@ -32,7 +32,7 @@ def precision_recall(
         Title of the axes.
     """
     if not isinstance(curves, Mapping):
-        curves = {"posterior" if hasattr(curves, "inclusion_probability") else type(curves).__name__: curves}
+        curves = {"posterior" if hasattr(curves, "edge_values") else type(curves).__name__: curves}
     ax = new_axes(ax, 6.0, 4.6)
     for k, (label, value) in enumerate(curves.items()):
         recall, precision = _curve(value, truth, str(label))

@@ -52,7 +52,7 @@ class EdgeView:
 
 def as_posterior(source: Any) -> Posterior:
     """Return the posterior in `source`: a posterior, or a fitted estimator that carries one."""
-    found = getattr(source, "posterior_", source)
+    found: Posterior = getattr(source, "posterior_", source)
     if not hasattr(found, "edge_values"):
         raise DataError(
             f"This plot needs a posterior (or a fitted SpikeSlabMRF) and was given {type(source).__name__}."
@@ -95,7 +95,8 @@ def _posterior_view(posterior: Posterior, thresholds: tuple[float, float]) -> Ed
 
 def conditional_means(posterior: Posterior) -> np.ndarray:
     """Posterior mean of every candidate's parameter given that it is included; zero where it never was."""
-    return np.nan_to_num(posterior.edge_values("mean_if_included"))
+    means: np.ndarray = np.nan_to_num(posterior.edge_values("mean_if_included"))
+    return means
 
 
 def categories(posterior: Posterior, thresholds: tuple[float, float] = (3, 10)) -> np.ndarray:

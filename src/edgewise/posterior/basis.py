@@ -97,7 +97,7 @@ class Basis(OldNames):
         """Readable name of every candidate, for instance ``sleep -- mood``: (M,), the order of vectors."""
         known = np.array([*self.names, ""], object)
         members = self.features.members
-        labels = known[members[:, 0]] + " -- " + known[members[:, 1]]
+        labels: np.ndarray = known[members[:, 0]] + " -- " + known[members[:, 1]]
         for column in members.T[2:]:
             labels = labels + np.where(column >= 0, " -- ", "").astype(object) + known[column]
         return labels
@@ -167,4 +167,5 @@ class Basis(OldNames):
     @cached_property
     def _bias(self) -> np.ndarray:
         """Posterior mean of the biases in 0/1 coding: (p,)."""
-        return np.stack([chain.biases for chain in self.draws]).mean(axis=(0, 1))
+        result: np.ndarray = np.stack([chain.biases for chain in self.draws]).mean(axis=(0, 1))
+        return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,19 +41,9 @@ def edge_column(
         if not 1 < weak <= strong < np.inf:
             raise DataError(f"thresholds must be two ascending Bayes factors above 1, not {thresholds!r}.")
         return summaries.evidence_category(posterior._bayes_factors[0], (weak, strong))
-    if name not in COLUMNS:
+    if name not in _PLAIN:
         raise DataError(f"There is no column {name!r}; choose one of {', '.join(COLUMNS)}.")
-    return {
-        "inclusion": lambda: posterior._edge_inclusion.copy(),
-        "frequency": lambda: posterior._table.counts / posterior._table.total,
-        "mcse": lambda: posterior._quality.mcse.copy(),
-        "log10_bf": lambda: posterior._bayes_factors[0].copy(),
-        "bf_bound": lambda: posterior._bayes_factors[1].copy(),
-        "r_hat": lambda: posterior._quality.r_hat.copy(),
-        "ess_bulk": lambda: posterior._quality.ess.copy(),
-        "flips": lambda: np.sum(summaries.transitions(posterior._table), axis=0),
-        "note": lambda: _notes(posterior),
-    }[name]()
+    return _PLAIN[name](posterior)
 
 
 def pair_matrix(posterior: Posterior, values: np.ndarray) -> np.ndarray:
@@ -114,3 +105,17 @@ def _notes(posterior: Posterior) -> np.ndarray:
     notes[status == FORCED] = "forced by the prior"
     notes[status == FORBIDDEN] = "forbidden by the prior"
     return notes
+
+
+# The columns without options; copies, because the posterior keeps the originals.
+_PLAIN: dict[str, Callable[[Posterior], np.ndarray]] = {
+    "inclusion": lambda posterior: posterior._edge_inclusion.copy(),
+    "frequency": lambda posterior: posterior._table.counts / posterior._table.total,
+    "mcse": lambda posterior: posterior._quality.mcse.copy(),
+    "log10_bf": lambda posterior: posterior._bayes_factors[0].copy(),
+    "bf_bound": lambda posterior: posterior._bayes_factors[1].copy(),
+    "r_hat": lambda posterior: posterior._quality.r_hat.copy(),
+    "ess_bulk": lambda posterior: posterior._quality.ess.copy(),
+    "flips": lambda posterior: np.add(*summaries.transitions(posterior._table)),
+    "note": _notes,
+}

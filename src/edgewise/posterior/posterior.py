@@ -198,7 +198,8 @@ class Posterior(Basis):
     def draws_of(self, edge: Clique, coding: str = "binary") -> np.ndarray:
         """Parameter of one clique in every draw, zero where absent: (chains, draws)."""
         scale = columns.coding_scale(self, coding)
-        return scale * self._table.dense(np.array([self.features.index(edge, self.names)]))[0]
+        result: np.ndarray = scale * self._table.dense(np.array([self.features.index(edge, self.names)]))[0]
+        return result
 
     # Tables and graphs
 

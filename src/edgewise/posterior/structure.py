@@ -164,7 +164,8 @@ def thinned(n_chains: int, n_draws: int, max_draws: int | None) -> np.ndarray:
         raise DataError(f"max_draws must be a positive number or None (all draws), not {max_draws!r}.")
     kept = n_draws if max_draws is None else min(n_draws, max(1, max_draws // n_chains))
     within = np.linspace(0, n_draws - 1, kept).round().astype(int)
-    return np.arange(n_chains)[:, None] * n_draws + within
+    result: np.ndarray = np.arange(n_chains)[:, None] * n_draws + within
+    return result
 
 
 def draw_graph(draws: Draws, features: Features, names: tuple[str, ...], position: int) -> networkx.Graph:
@@ -272,4 +273,5 @@ def _eigenvector(graph: networkx.Graph, names: tuple[str, ...]) -> np.ndarray:
     matrix = abs(networkx.to_scipy_sparse_array(graph, nodelist=list(names), weight="coupling"))
     # Adding a multiple of the identity tells the largest eigenvalue from minus itself (bipartite graphs).
     matrix = matrix + matrix.sum(axis=0).max() * eye_array(len(names))
-    return np.abs(eigsh(matrix, k=1, v0=np.ones(len(names)))[1][:, 0])
+    result: np.ndarray = np.abs(eigsh(matrix, k=1, v0=np.ones(len(names)))[1][:, 0])
+    return result

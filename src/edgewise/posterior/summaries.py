@@ -139,9 +139,11 @@ def combine_inclusion(frequency: np.ndarray, tries: np.ndarray | None, sums: np.
     the number of tries follows each chain's own adaptation and so may go along with its answer.
     """
     if tries is None or sums is None:
-        return frequency.mean(axis=0)
-    estimate = np.where(tries > 0, sums / np.maximum(tries, 1e-300), frequency)
-    return np.clip(estimate, 0.0, 1.0).mean(axis=0)
+        estimate = frequency
+    else:
+        estimate = np.clip(np.where(tries > 0, sums / np.maximum(tries, 1e-300), frequency), 0.0, 1.0)
+    result: np.ndarray = estimate.mean(axis=0)
+    return result
 
 
 def moments(table: CliqueDraws, given_inclusion: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -310,4 +312,5 @@ def evidence_category(log10_bf: np.ndarray, thresholds: tuple[float, float] = (3
     # A factor that equals the threshold up to rounding reaches it.
     value = log10_bf + np.sign(log10_bf) * 1e-12
     level = (value >= weak).astype(int) + (value >= strong) - (value <= -weak) - (value <= -strong)
-    return np.array(EVIDENCE, object)[level + 2]
+    result: np.ndarray = np.array(EVIDENCE, object)[level + 2]
+    return result
