@@ -45,7 +45,10 @@ _MODULES = (
     "predict",
     "priors",
     "report",
+    "run",
 )
+# What the documentation speaks of inside a folder that does not load it by itself.
+_PARTS = {"run": "progress"}
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
@@ -54,6 +57,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     if name in _MODULES:
+        if name in _PARTS:
+            importlib.import_module(f"edgewise.{name}.{_PARTS[name]}")
         return importlib.import_module(f"edgewise.{name}")
     raise AttributeError(f"module 'edgewise' has no attribute {name!r}")
 

@@ -20,6 +20,7 @@ from edgewise.run.checkpoint import Checkpoint
 from toy_engine import TOY, fingerprint, toy_problem
 
 TESTS = Path(__file__).parents[1]
+SEARCHED = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def short_run(path=None, **options):
@@ -248,7 +249,7 @@ except FileError as error:
 
 
 def run_script(before, path, **options):
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": SEARCHED, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [sys.executable, "-c", SCRIPT.format(before=before), str(path)],
         capture_output=True,
@@ -331,7 +332,7 @@ def test_draws_without_any_edge_survive(tmp_path):
 
 
 def kill_and_resume(directory, engine):
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": SEARCHED, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, str(TESTS / "kill_and_resume.py"), str(directory), "20", engine],
         capture_output=True,

@@ -23,11 +23,12 @@ from edgewise.cli import app, doctor, make
 from toy_engine import TOY
 
 TESTS = Path(__file__).parents[1]
+SEARCHED = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
 EDGEWISE = [sys.executable, "-m", "edgewise"]
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": str(TESTS),
+    "PYTHONPATH": SEARCHED,
     "OPENBLAS_NUM_THREADS": "1",
     "NO_COLOR": "",
     "COLUMNS": "100",

@@ -13,6 +13,7 @@ import pytest
 from edgewise import load_posterior
 
 TESTS = Path(__file__).parents[1]
+SEARCHED = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
 EDGE = r"(\w+ -- \w+) +[\d.]+ +([a-z ]+?) +-?\d"
 WIDE = "import pandas; pandas.set_option('display.width', 200, 'display.max_columns', 20)\n"
 
@@ -45,7 +46,7 @@ def run_script(code, directory):
         capture_output=True,
         text=True,
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": SEARCHED},
         check=False,
     )
 
@@ -118,7 +119,7 @@ def test_ctrl_c_in_a_terminal():
 
     child, terminal = pty.fork()
     if child == 0:
-        environment = {**os.environ, "PYTHONPATH": str(TESTS), "TERM": "xterm", "COLUMNS": "120"}
+        environment = {**os.environ, "PYTHONPATH": SEARCHED, "TERM": "xterm", "COLUMNS": "120"}
         os.execve(sys.executable, [sys.executable, "-c", TERMINAL], environment)
     output = ""
     pressed = False

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 import edgewise
+from edgewise._moved import MOVED
 
+ROOT = Path(__file__).parents[2]
 HEAVY = ("pandas", "sklearn", "arviz_stats", "xarray", "matplotlib", "networkx", "numba", "scipy")
 
 
@@ -63,6 +65,44 @@ def test_the_posterior_needs_no_numba() -> None:
     assert "numba" not in loaded
 
 
+def documented() -> list[str]:
+    """Every name of the package that the documentation spells out."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
+    return sorted(set(re.findall(r"(?<![\w./-])edgewise(?:\.[A-Za-z]\w*)+", text)))
+
+
+def test_the_documentation_names_something() -> None:
+    assert {"edgewise.plots", "edgewise.posterior.diagnostics", "edgewise.priors"} <= set(documented())
+
+
+@pytest.mark.parametrize("name", documented())
+def test_every_documented_name_is_there_after_importing_the_package(name: str) -> None:
+    assert fresh(f"import edgewise; print({name} is not None)").strip() == "True"
+
+
+def test_modules_at_old_addresses_warn_and_are_the_same() -> None:
+    assert {"edgewise.diagnostics", "edgewise.progress", "edgewise.storage"} <= set(MOVED)
+    found = fresh(
+        "import importlib, warnings, edgewise._moved as moved\n"
+        "for old, new in moved.MOVED.items():\n"
+        "    with warnings.catch_warnings(record=True) as caught:\n"
+        "        warnings.simplefilter('always')\n"
+        "        module = importlib.import_module(old)\n"
+        "    told = [str(one.message) for one in caught if one.category is DeprecationWarning]\n"
+        "    same = module is importlib.import_module(new)\n"
+        "    print(old, same, f'{old} is now {new}.' in told)\n"
+    )
+    assert found.splitlines() == [f"{old} True True" for old in MOVED]
+
+
+def test_the_warning_of_an_old_address_points_to_the_import(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import os\nfrom edgewise.diagnostics import diagnose\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert f"{script}:2: DeprecationWarning: edgewise.diagnostics is now" in done.stderr
+
+
 def modules() -> list[str]:
     found = pkgutil.walk_packages(edgewise.__path__, "edgewise.")
     return [module.name for module in found if not module.name.endswith("__main__")]
@@ -77,7 +117,7 @@ def test_examples_in_docstrings_run(name: str) -> None:
 
 
 def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
-    readme = Path(__file__).parents[2] / "README.md"
+    readme = ROOT / "README.md"
     _, code, after = re.split(r"```python\n(.*?)```", readme.read_text(), maxsplit=1, flags=re.DOTALL)
     promised = re.search(r"```\n(.*?)```", after, flags=re.DOTALL)
     assert promised is not None

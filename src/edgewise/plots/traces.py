@@ -147,16 +147,17 @@ def prior_density(posterior: Posterior, parameter: str, places: np.ndarray) -> n
     if prior is None:
         return None
     part = prior.inclusion if parameter == "p0" else prior.slab if parameter == "sigma0" else None
+    density: np.ndarray | None = None
     with np.errstate(divide="ignore", invalid="ignore"):
         if isinstance(part, BetaInclusion):
             a, b = part.a, part.b
             log_norm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-            return np.exp(log_norm + (a - 1) * np.log(places) + (b - 1) * np.log1p(-places))
-        if isinstance(part, GammaSlab):
+            density = np.exp(log_norm + (a - 1) * np.log(places) + (b - 1) * np.log1p(-places))
+        elif isinstance(part, GammaSlab):
             # The precision is Gamma(shape, rate); |d precision / d sigma| = 2 sigma^-3.
             log_norm = part.shape * math.log(part.rate) - math.lgamma(part.shape) + math.log(2)
-            return np.exp(log_norm - (2 * part.shape + 1) * np.log(places) - part.rate / places**2)
-    return None
+            density = np.exp(log_norm - (2 * part.shape + 1) * np.log(places) - part.rate / places**2)
+    return density
 
 
 def _draw_prior(ax: Axes, posterior: Posterior, parameter: str, edges: np.ndarray) -> None:
