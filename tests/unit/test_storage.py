@@ -193,6 +193,34 @@ def test_sums_with_axes_of_their_own_need_no_new_format(tmp_path):
         assert opened.sum_level_tries.dims == ("chain", "clique", "level")
 
 
+def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
+    made = fake_posterior(4, 2, 10)
+    contents = storage.Contents(
+        made.draws,
+        made.features,
+        made.names,
+        made.levels[:3],
+        made.statistics,
+        made.prior,
+        made.info,
+        EdgeSums(),
+        [],
+    )
+    storage.write(contents, tmp_path / "odd.nc")
+    with pytest.raises(
+        FileError, match=r"odd\.nc is a posterior but not a consistent one: .*3 pairs of levels"
+    ):
+        edgewise.load_posterior(tmp_path / "odd.nc")
+
+
+def test_sums_of_other_sizes_are_refused():
+    made = fake_posterior(4, 2, 10)
+    with pytest.raises(
+        DataError, match=r"'tries' has the shape \(2, 5\); there are 2 chains and 6 candidates"
+    ):
+        Posterior(made.draws, made.features, made.names, edge_sums=[{"tries": np.ones(5)}] * 2)
+
+
 def test_sums_whose_axes_have_no_names_are_refused():
     with pytest.raises(DataError, match=r"'tries' has 2 axes and the names chain"):
         EdgeSums({"tries": np.zeros((2, 3))}, {"tries": ("chain",)})

@@ -46,6 +46,12 @@ class Basis(OldNames):
         if not isinstance(edge_sums, EdgeSums):
             self._check_chains("edge_sums", len(edge_sums))
             edge_sums = EdgeSums.of(edge_sums)
+        for name, values in edge_sums.items():
+            if values.shape[:2] != (len(self.draws), features.n_cliques):
+                raise DataError(
+                    f"The edge sum {name!r} has the shape {values.shape}; there are {len(self.draws)} chains "
+                    f"and {features.n_cliques} candidates."
+                )
         self._edge_sums = edge_sums
         self._counters = [dict(part) for part in counters]
         self._check_chains("counters", len(self._counters))
@@ -100,6 +106,7 @@ class Basis(OldNames):
         labels: np.ndarray = known[members[:, 0]] + " -- " + known[members[:, 1]]
         for column in members.T[2:]:
             labels = labels + np.where(column >= 0, " -- ", "").astype(object) + known[column]
+        labels.flags.writeable = False
         return labels
 
     @property

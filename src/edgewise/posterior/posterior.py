@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from edgewise.errors import DataError, EdgewiseWarning
+from edgewise.errors import DataError, EdgewiseWarning, FileError
 from edgewise.features import Clique
 from edgewise.posterior import columns, diagnostics, renamed, reweighting, storage, structure, tables
 from edgewise.posterior.basis import Basis
@@ -348,4 +348,8 @@ def load_posterior(path: str | PathLike[str]) -> Posterior:
     FileError
         If the file is missing, truncated, damaged, not a posterior, or written by a later version.
     """
-    return Posterior(**vars(storage.read(path)))
+    contents = storage.read(path)
+    try:
+        return Posterior(**vars(contents))
+    except DataError as error:
+        raise FileError(f"{path} is a posterior but not a consistent one: {error}") from error
