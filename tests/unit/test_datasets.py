@@ -234,3 +234,16 @@ def test_bad_mnist_files_are_refused_by_name(tmp_path):
         with pytest.raises(FileError, match=message) as caught:
             datasets.mnist_patch(tmp_path)
         assert path.name in str(caught.value)
+
+
+def test_diabetes_is_cut_at_the_medians():
+    from sklearn.datasets import load_diabetes
+
+    table = datasets.diabetes()
+    grey = load_diabetes(scaled=False, as_frame=True).frame
+    assert table.shape == (442, 11)
+    assert set(np.unique(table)) == {0, 1}
+    np.testing.assert_array_equal(table["sex"], grey["sex"] == 2)
+    np.testing.assert_array_equal(table["HDL"], grey["s3"] > grey["s3"].median())
+    np.testing.assert_array_equal(table["progression"], grey["target"] > grey["target"].median())
+    assert table.mean().between(0.3, 0.55).all()
