@@ -161,6 +161,8 @@ def test_the_directory_of_numba_is_honoured(package: Package, tmp_path: Path) ->
     assert path.parent == tmp_path / "numba"
     assert package.run(NUMBA_CACHE_DIR=chosen)[1] == 0
     assert not package.own_cache.exists()
+    package.run()
+    assert package.run(NUMBA_CACHE_DIR=str(tmp_path / "other"))[1] == 2
 
 
 def test_settings_that_change_the_code_do_not_share_it(package: Package) -> None:

@@ -17,7 +17,7 @@ from edgewise.cli.messages import WRONG, session
 
 PACKAGES = (
     *("numpy", "numba", "scipy", "pandas", "scikit-learn", "xarray", "h5netcdf", "h5py", "arviz-base"),
-    *("arviz-stats", "networkx", "matplotlib", "typer", "rich", "pyarrow", "mlxtend"),
+    *("networkx", "matplotlib", "typer", "rich", "pyarrow", "mlxtend"),
 )
 
 
@@ -102,10 +102,10 @@ def memory() -> str:
 
 def cache() -> str:
     """Where compiled code is kept, how much there is for these sources, and whether more can be written."""
-    from edgewise.kernels.cache import directories, writable
+    from edgewise.kernels.cache import used, writable
 
     written = writable()
-    known = [path for path in directories() if path == written or path.is_dir()]
+    known = [path for path in used() if path.is_dir()]
     if not known:
         return "nowhere to write: every command compiles anew; NUMBA_CACHE_DIR chooses a directory"
     described = []

@@ -7,8 +7,8 @@ the versions of Python and the compilers, and the settings of Numba that change 
 apart within the directory, by Numba's own index.
 
 Directories are looked for in the order NUMBA_CACHE_DIR, ``__pycache__`` beside the kernels, the user's cache.
-All of them are read, whether or not they can be written to; the first that can is written to. Where there is
-none, kernels are compiled anew in every process.
+The first that can be written to is used, and those before it are read, so that code which came with an image
+or an installation counts. Where there is none, kernels are compiled anew in every process.
 """
 
 from __future__ import annotations
@@ -149,6 +149,13 @@ def writable() -> Path | None:
 
 
 @cache
+def used() -> tuple[Path, ...]:
+    """The directories that are read: up to the one that is written to."""
+    known, last = directories(), writable()
+    return known if last is None else known[: known.index(last) + 1]
+
+
+@cache
 def _mark_as_used(path: Path) -> None:
     with contextlib.suppress(OSError):
         os.utime(path)
@@ -223,7 +230,7 @@ class KernelCache(FunctionCache):
         if not self._enabled or not _is_current():
             return None
         key = self._index_key(signature, target_context.codegen())
-        for path in directories():
+        for path in used():
             # A damaged file can fail in any way.
             with contextlib.suppress(Exception):
                 found = self._entries(path).load(key)
