@@ -16,6 +16,17 @@ settings.register_profile(
 settings.load_profile("edgewise")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """All usable cores; for tests asked for by name this process, sooner done than workers are started."""
+    if any("::" in argument for argument in config.args):
+        config.option.dist = "no"
+        return 0
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20120626)
