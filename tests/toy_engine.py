@@ -18,7 +18,8 @@ from edgewise.draws import Draws
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
-from edgewise.priors import COMMON, FORBIDDEN, FORCED, SEPARATE, Prior
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
+from edgewise.priors import Prior
 
 DEFAULTS = {"warm_up": 20, "thin": 1, "delay": 0.0, "fail_at": -1}
 

@@ -22,7 +22,8 @@ from scipy import special, stats
 from scipy.stats import qmc
 
 from edgewise.features import Features, Statistics
-from edgewise.priors import COMMON, FORBIDDEN, FORCED, SEPARATE, ResolvedPrior
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
+from edgewise.priors import ResolvedPrior
 
 REPLICATES = 16
 DEGREES_OF_FREEDOM = 10.0

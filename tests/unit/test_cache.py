@@ -24,9 +24,9 @@ def called(x):
 """
 CALLING = """
 from edgewise.kernels.called import called
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import entry
 
-@kernel
+@entry
 def calling(x):
     return 10.0 * called(x)
 """
@@ -37,7 +37,7 @@ from edgewise.kernels.called import called
 from edgewise.kernels.calling import calling
 {before}
 result = calling(1.0)
-compiled = sum(sum(function.stats.cache_misses.values()) for function in (called, calling))
+compiled = sum(calling.stats.cache_misses.values()) + len(called.overloads)
 print(json.dumps([result, compiled, calling.stats.cache_path]))
 """
 READ_ONLY = """
@@ -111,7 +111,7 @@ def test_code_lies_beside_the_kernels_where_that_can_be_written_to(package: Pack
     path = package.run()[2]
     assert path is not None
     assert path.parent == package.own_cache
-    assert len(code_in(path)) == 2
+    assert len(code_in(path)) == 1
     assert not list(package.home.iterdir())
 
 
@@ -192,7 +192,7 @@ def test_damaged_files_are_replaced(package: Package, suffix: str) -> None:
 def test_code_of_another_signature_is_not_taken_for_this_one(package: Package) -> None:
     """Two processes that compile at once may leave an index that points to the data of the other."""
     package.run()
-    other = "calling(1); called(1)"
+    other = "calling(1)"
     package.run(other)
     by_number: dict[str, list[Path]] = {}
     for path in code_in(package.own_cache):
@@ -240,19 +240,21 @@ def test_a_directory_deleted_under_a_process_is_made_again(package: Package) -> 
 def test_functions_of_others_are_not_kept() -> None:
     from numba.core.caching import NullCache
 
-    from edgewise.kernels.compiling import kernel
+    from edgewise.kernels.compiling import entry
 
-    @kernel
+    @entry
     def foreign(x):
         return x
 
     assert isinstance(foreign._cache, NullCache)
 
 
-def test_every_kernel_of_the_package_is_kept_this_way() -> None:
+def test_every_entry_of_the_package_is_kept_this_way() -> None:
+    """And kernels below the entries are not kept at all."""
     import importlib
     import pkgutil
 
+    from numba.core.caching import NullCache
     from numba.core.dispatcher import Dispatcher
 
     from edgewise import kernels
@@ -261,6 +263,7 @@ def test_every_kernel_of_the_package_is_kept_this_way() -> None:
     for module in pkgutil.iter_modules(kernels.__path__, "edgewise.kernels."):
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Dispatcher):
-                assert isinstance(value._cache, cache.KernelCache), value
-                found += 1
-    assert found > 50
+                below = value.targetoptions.get("no_cpython_wrapper", False)
+                assert isinstance(value._cache, NullCache if below else cache.KernelCache), value
+                found += not below
+    assert found >= 10

@@ -9,8 +9,8 @@ import numpy as np
 
 from edgewise.draws import convergence
 from edgewise.errors import DataError
+from edgewise.kernels.codes import FORBIDDEN, FORCED
 from edgewise.posterior import summaries
-from edgewise.priors import FORBIDDEN, FORCED
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior

@@ -11,9 +11,9 @@ import numpy as np
 
 from edgewise.draws import convergence
 from edgewise.draws.draws import Draws
+from edgewise.kernels.codes import SEPARATE
 from edgewise.posterior import summaries
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
-from edgewise.priors import SEPARATE
 
 if TYPE_CHECKING:
     import pandas

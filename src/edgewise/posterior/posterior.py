@@ -12,9 +12,9 @@ import numpy as np
 
 from edgewise.errors import DataError, EdgewiseWarning, FileError
 from edgewise.features import Clique
+from edgewise.kernels.codes import COMMON
 from edgewise.posterior import columns, diagnostics, renamed, reweighting, storage, structure, tables
 from edgewise.posterior.basis import Basis
-from edgewise.priors import COMMON
 
 if TYPE_CHECKING:
     import networkx
