@@ -116,39 +116,25 @@ def go(a, value, target, cells, values, rules, chain, source):
 
 
 @kernel
-def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
-    """Redraw the parameter of candidate `a` if it is active, decide its indicator, or both; did it move?
+def redrawn(a, value, cells, values, S, precision, tilt, mode, sd, sums, chain, source, noise):
+    """The parameter of the active candidate `a` after it was redrawn: another one, or the same."""
+    target = draw_proposal(chain.stream, mode, sd)
+    log_ratio = log_proposal(value, mode, sd) - log_proposal(target, mode, sd)
+    log_ratio += line_change(
+        a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, noise
+    )
+    log_ratio = penalised(log_ratio, noise, chain.stream)
+    count_noise(np.int64(1), noise, acceptance(log_ratio), chain.counters)
+    return target if metropolis(chain.stream, log_ratio) else value
 
-    `what` adds up REDRAW, FLIP and TALLY, the last for decisions that are tried in both states alike.
-    `log_choice` is the log of how much more often the candidate is chosen for a death than for a birth.
-    """
-    count = clique_cells_count(a, rules, chain.graph)
-    cells = work.lines[0, BASE, :, :count]
-    values = work.lines[0, VALUES, :, :count]
-    present = work.lines[0, PRESENT, :, :count]
-    S = work.sums[0]
+
+@kernel
+def flipped(
+    a, value, tallied, log_choice, cells, values, S, precision, tilt, mode, sd, rules, sums, chain, source,
+    noise,
+):  # fmt: skip
+    """The parameter of candidate `a` after its indicator was decided: zero if it is inactive then."""
     active = chain.graph.place[a] >= 0
-    value = chain.theta[a]
-    precision, tilt = clique_line(chain.graph, a, value, rules, sums, chain, values, S)
-    clique_cells(source, a, value, chain, present)
-    move_cells(present, values, -value, cells)
-    mode, sd = line_mode(cells, values, S, sums.rows, precision, tilt)
-    moved = False
-    if what & REDRAW and active:
-        target = draw_proposal(chain.stream, mode, sd)
-        log_ratio = log_proposal(value, mode, sd) - log_proposal(target, mode, sd)
-        log_ratio += line_change(
-            a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, work.noise
-        )
-        log_ratio = penalised(log_ratio, work.noise, chain.stream)
-        moved = metropolis(chain.stream, log_ratio)
-        count_noise(np.int64(1), work.noise, acceptance(log_ratio), chain.counters)
-        if moved:
-            go(a, value, target, cells, values, rules, chain, source)
-            value = target
-    if not what & FLIP:
-        return moved
-
     target = 0.0 if active else draw_proposal(chain.stream, mode, sd)
     point = value if active else target
     log_birth = log_birth_factor(a, point, mode, sd, chain, rules.prior) + log_choice
@@ -159,25 +145,61 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
         expected = log_birth + line_value(point, cells, values, S, sums.rows, precision, tilt)
         log_pass = min(0.0, expected + HOPELESS_MARGIN)
         if not active and not metropolis(chain.stream, log_pass):
-            if what & TALLY:
+            if tallied:
                 tally(a, active, active, 0.0, chain.tallies)
-            return moved
+            return value
     log_ratio = log_pass - log_birth if active else log_birth - log_pass
     log_ratio += line_change(
-        a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, work.noise
+        a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, noise
     )
-    log_ratio = penalised(log_ratio, work.noise, chain.stream)
+    log_ratio = penalised(log_ratio, noise, chain.stream)
     accepted = metropolis(chain.stream, log_ratio)
-    count_noise(np.int64(0), work.noise, acceptance(log_ratio), chain.counters)
-    if what & TALLY:
+    count_noise(np.int64(0), noise, acceptance(log_ratio), chain.counters)
+    if tallied:
         tally(a, active, accepted, acceptance(log_ratio), chain.tallies)
-    if accepted:
-        go(a, value, target, cells, values, rules, chain, source)
-        if active:
-            deactivate(a, chain.graph)
-        else:
-            activate(a, chain.graph)
-    return moved or accepted
+    if not accepted:
+        return value
+    if active:
+        deactivate(a, chain.graph)
+    else:
+        activate(a, chain.graph)
+    return target
+
+
+@kernel
+def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
+    """Redraw the parameter of candidate `a` if it is active, decide its indicator, or both; did it move?
+
+    Both in one visit is for sources without noise: what is accepted is followed once, at the end, and only
+    growths that come from the base cells do not mind. `what` adds up REDRAW, FLIP and TALLY, the last for
+    decisions that are tried in both states alike. `log_choice` is the log of how much more often the
+    candidate is chosen for a death than for a birth.
+    """
+    count = clique_cells_count(a, rules, chain.graph)
+    cells = work.lines[0, BASE, :, :count]
+    values = work.lines[0, VALUES, :, :count]
+    present = work.lines[0, PRESENT, :, :count]
+    S = work.sums[0]
+    active = chain.graph.place[a] >= 0
+    begun = chain.theta[a]
+    precision, tilt = clique_line(chain.graph, a, begun, rules, sums, chain, values, S)
+    clique_cells(source, a, begun, chain, present)
+    move_cells(present, values, -begun, cells)
+    mode, sd = line_mode(cells, values, S, sums.rows, precision, tilt)
+    value = begun
+    if what & REDRAW and active:
+        value = redrawn(
+            a, value, cells, values, S, precision, tilt, mode, sd, sums, chain, source, work.noise
+        )
+    if what & FLIP:
+        value = flipped(
+            a, value, what & TALLY != 0, log_choice, cells, values, S, precision, tilt, mode, sd, rules, sums,
+            chain, source, work.noise,
+        )  # fmt: skip
+    if value == begun:
+        return False
+    go(a, begun, value, cells, values, rules, chain, source)
+    return True
 
 
 @kernel
