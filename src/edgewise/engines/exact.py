@@ -70,21 +70,17 @@ class ExactEngine(LineEngine):
         self._arrays["table"] = np.zeros(2**self.problem.features.n_variables)
 
     def _derive(self) -> None:
-        from edgewise.kernels.state import Scan
+        from edgewise.kernels.state import FullScan
         from edgewise.kernels.table import Table
 
         self._source = Table(self._arrays["table"])
         status = self.problem.prior.status
         hot = np.flatnonzero(status != FORBIDDEN)
         swaps = self.settings.swaps
-        self._scan = Scan(
+        self._scan = FullScan(
             hot=hot,
             probability=np.where(is_free(status), self._arrays["scan"], 0.0)[hot],
-            is_hot=np.ones(len(status), bool),
-            cold_flips=0,
-            cold_moves=0,
             swaps=swaps if swaps >= 0 else max(1, self.problem.features.n_variables // 4),
-            together=True,
         )
 
     def _adapt(self) -> None:

@@ -176,7 +176,6 @@ class ParticleEngine(LineEngine):
             cold_flips=min(p, len(rate) - len(hot)),
             cold_moves=int(arrays["cold_moves"][0]),
             swaps=swaps if pairs_only else 0,
-            together=False,
         )
 
     def _screen(self) -> None:

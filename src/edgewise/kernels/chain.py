@@ -5,14 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.kernels.codes import OCCUPIED
-from edgewise.kernels.compiling import entry, kernel
+from edgewise.kernels.compiling import answer, entry, kernel, question
 from edgewise.kernels.graph import shuffle_active
 from edgewise.kernels.hyper import draw_hyper, is_free
 from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_bias, visit_clique, visit_cold
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.sources import refresh, settle
-from edgewise.kernels.state import record, room_left
+from edgewise.kernels.state import FullScan, Scan, record, room_left
 from edgewise.kernels.swaps import visit_swap
+
+
+@question
+def redraws_at_once(scan):
+    """Whether a visit that decides an indicator redraws the parameter too."""
+
+
+@answer(redraws_at_once, FullScan)
+def _at_once(scan):
+    return True
+
+
+@answer(redraws_at_once, Scan)
+def _later(scan):
+    return False
 
 
 @kernel
@@ -23,15 +38,24 @@ def visit_hot(scan, rules, sums, chain, source, work):
         what = np.int64(0)
         if uniform(chain.stream) < scan.probability[position]:
             what |= FLIP | TALLY
-        if scan.together and chain.graph.place[a] >= 0:
+        if redraws_at_once(scan) and chain.graph.place[a] >= 0:
             what |= REDRAW
         if what:
             settle(source, visit_clique(a, what, 0.0, rules, sums, chain, source, work), chain)
 
 
-@kernel
-def visit_cold_ones(scan, rules, sums, chain, source, work):
-    """Flips of cold candidates tried alike in both states, then their births and deaths (7.3)."""
+@question
+def visit_others(scan, rules, sums, chain, source, work):
+    """What a scan leaves for after its hot candidates."""
+
+
+@answer(visit_others, FullScan)
+def _nothing(scan, rules, sums, chain, source, work):
+    pass
+
+
+@answer(visit_others, Scan)
+def _cold_ones_and_parameters(scan, rules, sums, chain, source, work):
     count = chain.graph.place.shape[0]
     for _ in range(scan.cold_flips):
         a = below(chain.stream, count)
@@ -43,6 +67,11 @@ def visit_cold_ones(scan, rules, sums, chain, source, work):
         moved = visit_cold(scan.is_hot, rules, sums, chain, source, work)
         if moved:
             settle(source, moved, chain)
+    shuffle_active(chain.graph, chain.stream)
+    for position in range(chain.graph.counts[0]):
+        a = chain.graph.listed[position]
+        moved = visit_clique(a, np.int64(REDRAW), 0.0, rules, sums, chain, source, work)
+        settle(source, moved, chain)
 
 
 @kernel
@@ -51,13 +80,7 @@ def iterate(scan, rules, sums, chain, source, work):
     for _ in range(scan.swaps):
         settle(source, visit_swap(rules, sums, chain, source, work), chain)
     visit_hot(scan, rules, sums, chain, source, work)
-    visit_cold_ones(scan, rules, sums, chain, source, work)
-    if not scan.together:
-        shuffle_active(chain.graph, chain.stream)
-        for position in range(chain.graph.counts[0]):
-            a = chain.graph.listed[position]
-            moved = visit_clique(a, np.int64(REDRAW), 0.0, rules, sums, chain, source, work)
-            settle(source, moved, chain)
+    visit_others(scan, rules, sums, chain, source, work)
     for i in range(chain.bias.shape[0]):
         settle(source, visit_bias(i, rules, sums, chain, source, work), chain)
     draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)

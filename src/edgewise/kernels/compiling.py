@@ -13,7 +13,7 @@ it. A cold start takes less than half as long for it, with the same results.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,6 @@ from numba import _dynfunc, njit, types
 from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
-from numba.core.compiler_lock import require_global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.dispatcher import Dispatcher
 from numba.core.environment import lookup_environment
@@ -38,17 +37,52 @@ class LinkedLibrary(JITCodeLibrary):
     """Code that is linked into entries: neither optimised by itself nor made executable."""
 
     def finalize(self) -> None:
-        """Take in the code that is called; nothing is optimised here."""
-        require_global_compiler_lock()
+        """Nothing is linked or optimised here."""
         self._raise_if_finalized()
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
+
+    def own_module(self) -> Any:
+        """The code of this function alone, fit for linking."""
+        return super()._get_module_for_linking()
+
+    def _get_module_for_linking(self) -> Any:
+        """With all that it calls, for a library that is no entry."""
+        module = self.own_module().clone()
+        link_below(self._linking_libraries, module)
+        return module
+
+
+def link_below(libraries: Sequence[Any], module: Any) -> list[Any]:
+    """Link kernels, and the kernels that these call, into a module; returns the other libraries they use."""
+    kernels: dict[str, LinkedLibrary] = {}
+    others: dict[Any, None] = {}
+    waiting = list(libraries)
+    while waiting:
+        library = waiting.pop()
+        if not isinstance(library, LinkedLibrary):
+            others[library] = None
+        elif library not in kernels.values():
+            defined = [f.name for f in library.own_module().functions if not f.is_declaration]
+            kernels |= dict.fromkeys(defined, library)
+            waiting += library._linking_libraries
+    # The linker leaves out what is not referred to when its turn comes, so it is asked by name.
+    while wanted := [f.name for f in module.functions if f.is_declaration and f.name in kernels]:
+        for library in dict.fromkeys(kernels[name] for name in wanted):
+            module.link_in(library.own_module(), preserve=True)
+    return list(others)
 
 
 class EntryLibrary(JITCodeLibrary):
-    """Code that Python calls. Without references to count there is nothing to prune: one pass will do."""
+    """Code that Python calls, with everything below it."""
+
+    def finalize(self) -> None:
+        """Link each kernel once, then optimise all of them together."""
+        self._linking_libraries = link_below(self._linking_libraries, self._final_module)
+        super().finalize()
+
+
+class LeanEntryLibrary(EntryLibrary):
+    """An entry without references to count, hence without any to prune: one pass of optimisation will do."""
 
     def _optimize_final_module(self) -> None:
         manager, builder = self._codegen._module_pass_manager()
@@ -87,9 +121,9 @@ class EntryLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Lower, then find the environments that the code refers to."""
-        if not state.flags.nrt:
-            state.library = EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-            state.library.enable_object_caching()
+        kind = EntryLibrary if state.flags.nrt else LeanEntryLibrary
+        state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
         super().run_pass(state)
         for variable in state.library._final_module.global_variables:
             if variable.name.startswith("_ZN08NumbaEnv"):
