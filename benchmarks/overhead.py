@@ -24,6 +24,7 @@ from edgewise.features import Features, sufficient_statistics
 from edgewise.model import MRF
 from edgewise.priors import Prior
 from edgewise.run.chains import RunResult, run
+from edgewise.run.options import RunOptions
 from edgewise.run.progress import Terminal
 
 
@@ -48,9 +49,8 @@ class OnPaper(Terminal):
 
 
 def timed(problem: Problem, engine: str, draws: int, seconds: float | None = None, **options) -> RunResult:
-    return run(
-        problem,
-        engine,
+    made = RunOptions(
+        engine=engine,
         chains=2,
         min_draws=draws,
         max_draws=draws,
@@ -60,6 +60,7 @@ def timed(problem: Problem, engine: str, draws: int, seconds: float | None = Non
         settings={"warm_up": 50},
         **options,
     )
+    return run(problem, made)
 
 
 def watched(*arguments, **options) -> RunResult:

@@ -20,19 +20,21 @@ import numpy as np
 from edgewise.engines.protocol import Problem
 from edgewise.run import workers
 from edgewise.run.chains import run, versions
+from edgewise.run.options import RunOptions
 from toy_engine import TOY, fingerprint, toy_problem
 
 
 def options(engine: str, problem: Problem) -> tuple[dict, float]:
     """Arguments of the run, and the longest time until a kill."""
-    common = {"chains": 2, "target_ess": None, "seed": 5, "n_jobs": 2, "thin": 1}
+    common = {"engine": engine, "chains": 2, "target_ess": None, "seed": 5, "n_jobs": 2, "thin": 1}
     if engine == TOY:
         # Four milliseconds of sleep per iteration: the run cannot end before all kills have happened.
         settings = {"delay": 0.004, "warm_up": 50}
         return {**common, "min_draws": 1500, "max_draws": 1500, "settings": settings}, 0.6
     # As many draws as twelve seconds allow, and no life of a child longer than a sixteenth of that.
     common["settings"] = {"warm_up": 200}
-    pilot = run(problem, engine, min_draws=10**7, max_draws=10**7, max_time=12, progress=False, **common)
+    long = RunOptions(min_draws=10**7, max_draws=10**7, max_time=12, progress=False, **common)
+    pilot = run(problem, long)
     draws = len(pilot.draws[0])
     return {**common, "min_draws": draws, "max_draws": draws}, 12 / 16
 
@@ -42,9 +44,9 @@ def main(directory: str, kills: int, engine: str) -> None:
     problem = toy_problem(n_variables=3) if engine == TOY else toy_problem(200, 8, 1)
     # All that is slow the first time is done before the fork.
     versions()
-    workers.prepare(engine, problem.features, {})
+    workers.prepare(engine, problem.features.all_pairs, problem.features.max_order, {})
     arguments, longest = options(engine, problem)
-    log = Path(directory) / "log"
+    log, saved = Path(directory) / "log", Path(directory) / "checkpoint"
     moments = random.Random(12)
     done = 0
     while done < kills:
@@ -52,14 +54,7 @@ def main(directory: str, kills: int, engine: str) -> None:
         if child == 0:
             with open(log, "a") as file:
                 os.dup2(file.fileno(), 2)
-            run(
-                problem,
-                engine,
-                checkpoint=Path(directory) / "checkpoint",
-                checkpoint_every=0.03,
-                progress="lines",
-                **arguments,
-            )
+            run(problem, RunOptions(checkpoint=saved, checkpoint_every=0.03, progress="lines", **arguments))
             os._exit(0)
         time.sleep(moments.uniform(0.01, longest))
         finished, _ = os.waitpid(child, os.WNOHANG)
@@ -68,17 +63,10 @@ def main(directory: str, kills: int, engine: str) -> None:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         done += 1
-    result = run(
-        problem,
-        engine,
-        checkpoint=Path(directory) / "checkpoint",
-        progress=False,
-        checkpoint_every=0.05,
-        **arguments,
-    )
+    result = run(problem, RunOptions(checkpoint=saved, checkpoint_every=0.05, progress=False, **arguments))
     if engine == TOY:
         arguments["settings"] = {"warm_up": 50}  # the same draws without the sleep
-    undisturbed = run(problem, engine, progress=False, **arguments)
+    undisturbed = run(problem, RunOptions(progress=False, **arguments))
     sums = zip(result.edge_sums, undisturbed.edge_sums)
     print(
         json.dumps(

@@ -11,14 +11,14 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _ROOMS = {
-    "run": "chains conductor workers stopping interrupt checkpoint recorder progress",
+    "run": "chains conductor workers stopping interrupt checkpoint progress",
     "draws": "convergence",
     "posterior": "summaries structure tables storage diagnostics predictive",
     "predict": "mixtures",
 }
 MOVED = {
     f"edgewise.{name}": f"edgewise.{room}.{name}" for room, names in _ROOMS.items() for name in names.split()
-}
+} | {"edgewise.recorder": "edgewise.run.saver"}
 
 
 class MovedFinder(MetaPathFinder, Loader):

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,9 @@ from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edgewise.data import BinaryData, encode_rows, read_data
-from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError, EdgewiseWarning
-from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
+from edgewise.features import FeatureArgument, Features
+from edgewise.fitting import answer, pose, shortfall, time_left
 from edgewise.posterior.posterior import Posterior
 from edgewise.predict.mixtures import each_given_others, sample_rows
 from edgewise.predict.scores import (
@@ -27,17 +28,18 @@ from edgewise.predict.scores import (
     pseudo_log_likelihood,
 )
 from edgewise.priors import Prior
-from edgewise.run.chains import RunResult, run
+from edgewise.run.chains import RunResult
+from edgewise.run.options import RunOptions, check_whole
 from edgewise.run.progress import Callback
-from edgewise.run.stopping import check_whole
 
 if TYPE_CHECKING:
     import pandas
 
 _SHARED = ("executor", "callback")
+_OPTIONS = {field.name for field in fields(RunOptions)}
 
 
-class SpikeSlabMRF(DensityMixin, BaseEstimator):
+class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Bayesian structure learning of a binary Markov random field.
 
     Every candidate edge is either absent or has a parameter from a normal slab; `fit` draws graphs and
@@ -125,25 +127,25 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
 
     def __init__(
         self,
-        engine: str = "auto",
+        engine: str = RunOptions.engine,
         *,
-        chains: int = 4,
-        min_draws: int = 1000,
-        max_draws: int = 20_000,
-        thin: int | str = "auto",
-        target_ess: float | None = 400,
-        max_time: float | None = None,
+        chains: int = RunOptions.chains,
+        min_draws: int = RunOptions.min_draws,
+        max_draws: int = RunOptions.max_draws,
+        thin: int | str = RunOptions.thin,
+        target_ess: float | None = RunOptions.target_ess,
+        max_time: float | None = RunOptions.max_time,
         prior: Prior | None = None,
         features: FeatureArgument | Features = None,
-        settings: Mapping[str, Any] | None = None,
-        start: str | Sequence[str] = "default",
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
+        settings: Mapping[str, Any] | None = RunOptions.settings,
+        start: str | Sequence[str] = RunOptions.start,
+        n_jobs: int | None = RunOptions.n_jobs,
+        executor: Executor | None = RunOptions.executor,
         random_state: Any = None,
-        progress: bool | str = True,
-        callback: Callback | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: float = 60,
+        progress: bool | str = RunOptions.progress,
+        callback: Callback | None = RunOptions.callback,
+        checkpoint: str | os.PathLike[str] | None = RunOptions.checkpoint,
+        checkpoint_every: float = RunOptions.checkpoint_every,
         missing: str = "error",
         constant: str = "error",
     ) -> None:
@@ -187,37 +189,13 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         """
         started = time.monotonic()
         self._check_prior()
+        options = self._options(seed=_seed(self.random_state))
         self._note_columns(X)
         data = read_data(X, sample_weight=sample_weight, missing=self.missing, constant=self.constant)
         if not hasattr(self, "n_features_in_"):
             self.n_features_in_ = data.n_variables
-        prior = self.prior or Prior()
-        features = resolve_features(self.features, data.n_variables, data.names)
-        resolved = prior.resolve(features, data.names)
-        problem = Problem(features, sufficient_statistics(data, features), resolved)
-        max_time = self.max_time
-        if isinstance(max_time, int | float) and max_time > 0:
-            max_time = max(1e-9, max_time - (time.monotonic() - started))
-        result = self._run(
-            problem,
-            self.engine,
-            data.digest(),
-            prior,
-            min_draws=self.min_draws,
-            max_draws=self.max_draws,
-            target_ess=self.target_ess,
-            max_time=max_time,
-            seed=_seed(self.random_state),
-        )
-        self._problem, self._prior, self._digest = problem, prior, data.digest()
-        self._columns = data.names, data.levels
-        self._notes = {
-            "data_digest": self._digest,
-            "n_rows": data.n_rows,
-            "notes": list(data.notes),
-            "group_name": data.group_name,
-        }
-        self._set_results(result)
+        self._question = pose(data, self.prior, self.features)
+        self._set_results(*answer(self._question, time_left(options, started)))
         return self
 
     def extend(self, draws: int = 1000) -> SpikeSlabMRF:
@@ -228,20 +206,10 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         check_whole("draws", draws, 1)
         total = self.posterior_.n_draws + int(draws)
-        result = self._run(
-            self._problem,
-            self.engine_,
-            self._digest,
-            self._prior,
-            min_draws=total,
-            max_draws=total,
-            target_ess=None,
-            max_time=None,
-            seed=None,
-            previous=self._result,
+        options = self._options(
+            engine=self.engine_, min_draws=total, max_draws=total, target_ess=None, max_time=None
         )
-        result.info["engine_reason"] = self.engine_reason_
-        self._set_results(result)
+        self._set_results(*answer(self._question, options, self._result))
         return self
 
     def summary(self, **options: Any) -> pandas.DataFrame:
@@ -313,69 +281,24 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         models = self.posterior_.mixture(mixture, seed=int(rng.integers(2**31)))
         return self._labelled(sample_rows(models, int(n), rng))
 
-    def _run(self, problem: Problem, engine: str, digest: str, prior: Prior, **options: Any) -> RunResult:
-        return run(
-            problem,
-            engine,
-            chains=self.chains,
-            thin=self.thin,
-            executor=self.executor,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            checkpoint=self.checkpoint,
-            checkpoint_every=self.checkpoint_every,
-            settings=self.settings,
-            start=self.start,
-            callback=self.callback,
-            identity={"data": digest, "prior": prior.to_dict()},
-            **options,
-        )
+    def _options(self, **changes: Any) -> RunOptions:
+        shared = {name: value for name, value in vars(self).items() if name in _OPTIONS}
+        return RunOptions(**{**shared, **changes})
 
-    def _set_results(self, result: RunResult) -> None:
+    def _set_results(self, posterior: Posterior, result: RunResult) -> None:
         self._result = result
-        names, levels = self._columns
-        self.posterior_ = Posterior(
-            result.draws,
-            self._problem.features,
-            names,
-            levels,
-            self._problem.statistics,
-            self._prior,
-            {**result.info, **self._notes},
-            result.edge_sums,
-            result.counters,
-        )
-        self.inclusion_ = self.posterior_.inclusion
-        self.coupling_ = self.posterior_.coupling()
-        self.bias_ = self.posterior_.biases().mean(axis=(0, 1))
-        self.median_model_ = self.posterior_.median_model
-        self.prior_ = self._problem.prior
+        self.posterior_ = posterior
+        self.inclusion_ = posterior.inclusion
+        self.coupling_ = posterior.coupling()
+        self.bias_ = posterior.biases().mean(axis=(0, 1))
+        self.median_model_ = posterior.median_model
+        self.prior_ = self._question.problem.prior
         self.engine_ = result.info["engine"]
         self.engine_reason_ = result.info["engine_reason"]
         self.stop_reason_ = result.info["stop_reason"]
-        self._warn_if_rough(result)
-
-    def _warn_if_rough(self, result: RunResult) -> None:
-        seen = result.last_look
-        if seen is None or result.info["stop_reason"] not in ("max_draws", "max_time"):
-            return
-        target = self.target_ess
-        low = target is not None and seen.ess < target
-        apart = seen.r_hat >= 1.01
-        if not (low or apart):
-            return
-        names, _ = self._columns
-        if seen.slowest >= 0:
-            slowest = f"edge {self._problem.features.label(seen.slowest, names)}"
-        else:
-            slowest = {-1: "the number of edges", -2: "p0", -3: "sigma0"}[seen.slowest]
-        warnings.warn(
-            f"The fit stopped before it was as precise as asked: the effective sample size of {slowest} is "
-            f"{seen.ess:.0f} (asked: {target:g}) and the largest R-hat {seen.r_hat:.3f} (asked: below 1.01). "
-            "Go on with extend(draws=...), or raise max_draws or max_time.",
-            EdgewiseWarning,
-            stacklevel=4,
-        )
+        missing = shortfall(self._question, result, self.target_ess)
+        if missing is not None:
+            warnings.warn(missing, EdgewiseWarning, stacklevel=3)
 
     def _check_prior(self) -> None:
         if self.prior is not None and not isinstance(self.prior, Prior):
@@ -398,11 +321,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         check_is_fitted(self)
         if len(getattr(X, "shape", ())) == 2 and not hasattr(X, "columns"):
             validate_data(self, X, reset=False, skip_check_array=True)
-        names, levels = self._columns
+        names, levels = self._question.names, self._question.levels
         return encode_rows(X, names, levels, allow_missing=allow_missing)
 
     def _targets(self, target: Any) -> list[int]:
-        names, _ = self._columns
+        names = self._question.names
         wanted = [target] if isinstance(target, str | Integral) else list(target)
         found = []
         for variable in wanted:
@@ -416,7 +339,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         return found
 
     def _labelled(self, rows: np.ndarray) -> Any:
-        names, levels = self._columns
+        names, levels = self._question.names, self._question.levels
         columns = [np.array(pair)[rows[:, j]] for j, pair in enumerate(levels)]
         if hasattr(self, "feature_names_in_"):
             import pandas
@@ -451,7 +374,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):
         return {name: None if name in _SHARED else value for name, value in state.items()}
 
     def _html_repr(self) -> str:
-        page = super()._html_repr()
+        page: str = super()._html_repr()
         if not hasattr(self, "posterior_"):
             return page
         table = self.posterior_.summary().sort_values("inclusion", ascending=False).head(10)

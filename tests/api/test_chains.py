@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from multiprocessing import get_context
 
@@ -18,12 +19,13 @@ from edgewise.features import Features, Statistics
 from edgewise.priors import Prior
 from edgewise.run import conductor, stopping, workers
 from edgewise.run.chains import run
-from edgewise.run.stopping import Budget, Look
+from edgewise.run.options import RunOptions
+from edgewise.run.stopping import Look, enough, ladder
 from edgewise.run.workers import worker_count
 from toy_engine import TOY, fingerprint, toy_problem
 
 
-def short_run(**options):
+def short_run(previous=None, **options):
     defaults = {
         "chains": 3,
         "min_draws": 60,
@@ -32,7 +34,7 @@ def short_run(**options):
         "seed": 7,
         "progress": False,
     }
-    return run(toy_problem(), TOY, **{**defaults, **options})
+    return run(toy_problem(), RunOptions(engine=TOY, **{**defaults, **options}), previous=previous)
 
 
 @pytest.fixture(scope="module")
@@ -105,14 +107,14 @@ def test_starts_can_differ_between_chains(reference):
 
 
 def test_the_ladder_is_fixed_and_ends_with_the_last_draw():
-    rungs = list(Budget(1000, 20_000).ladder())
+    rungs = ladder(1000, 20_000)
     assert rungs[-1] == 20_000
     assert 1000 in rungs
     assert rungs == sorted(set(rungs))
     assert all(later <= 1.26 * earlier for earlier, later in pairwise(rungs) if earlier >= 1000)
     # A larger budget only adds rungs, so that a longer run stops where the shorter one would have.
-    assert set(rungs[:-1]) <= set(Budget(1000, 50_000).ladder())
-    assert list(Budget(20, 20).ladder()) == [20]
+    assert set(rungs[:-1]) <= set(ladder(1000, 50_000))
+    assert ladder(20, 20) == [20]
 
 
 def test_the_run_stops_at_the_first_rung_that_suffices(monkeypatch):
@@ -122,7 +124,7 @@ def test_the_run_stops_at_the_first_rung_that_suffices(monkeypatch):
         seen.append(len(draws[0]))
         return 4.0 * len(draws[0]), 1.001 if len(draws[0]) >= 100 else 1.2, 0, 1
 
-    monkeypatch.setattr("edgewise.posterior.diagnostics.stopping_statistics", made_up)
+    monkeypatch.setattr("edgewise.draws.statistics.stopping_statistics", made_up)
     result = short_run(min_draws=60, max_draws=400, target_ess=300)
     assert seen == [60, 80, 100]  # 80 draws have the ESS but not the agreement
     assert len(result.draws[0]) == 100
@@ -133,10 +135,11 @@ def test_the_run_stops_at_the_first_rung_that_suffices(monkeypatch):
 
 def test_looks_before_min_draws_do_not_stop():
     good = Look(100, 1e6, 1.0, -1, 0)
-    assert not Budget(200, 400, target_ess=400).enough(good)
-    assert Budget(100, 400, target_ess=400).enough(good)
-    assert not Budget(100, 400, target_ess=None).enough(good)
-    assert not Budget(100, 400, target_ess=400).enough(Look(100, 1e6, 1.01, -1, 0))
+    options = RunOptions(min_draws=100, target_ess=400)
+    assert enough(options, good)
+    assert not enough(replace(options, min_draws=200), good)
+    assert not enough(replace(options, target_ess=None), good)
+    assert not enough(options, Look(100, 1e6, 1.01, -1, 0))
 
 
 def test_the_stop_is_reproducible_on_any_number_of_workers():
@@ -178,12 +181,21 @@ def test_compiling_is_announced_and_does_not_count(monkeypatch, capfd):
     assert "Compiling the toy_engine:ToyEngine engine" in capfd.readouterr().err
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, also where the tests are a background job, for which Ctrl-C is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press_once_sampling(view):
     if view.phase == "sampling" and view.draws >= 10 and not press_once_sampling.pressed:
         press_once_sampling.pressed = True
         os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("executor", ["threads", "immediately"])
 def test_ctrl_c_gives_what_is_there_and_extending_goes_on(monkeypatch, executor):
     monkeypatch.setattr("edgewise.run.progress.Display.interval", 0.01)
@@ -205,12 +217,25 @@ def test_ctrl_c_gives_what_is_there_and_extending_goes_on(monkeypatch, executor)
     assert fingerprint(rest.draws) == fingerprint(whole.draws)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_there_is_anything_raises_with_a_message():
     def press(view):
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt, match="before there was anything to show"):
         short_run(callback=press, settings={"delay": 0.002, "warm_up": 2000})
+
+
+def test_a_background_job_for_which_ctrl_c_is_ignored_goes_on(reference, monkeypatch):
+    monkeypatch.setattr("edgewise.run.progress.Display.interval", 0.0)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        result = short_run(callback=lambda view: os.kill(os.getpid(), signal.SIGINT))
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not result.info["interrupted"]
+    assert fingerprint(result.draws) == fingerprint(reference.draws)
 
 
 def test_a_run_goes_on_as_if_it_had_been_longer_from_the_beginning(reference):
@@ -302,9 +327,10 @@ def test_auto_gives_an_engine_and_a_sentence(p, rows, engine):
 def test_the_toy_engine_returns_the_prior_without_data():
     features = Features.pairs(3)
     problem = Problem(features, Statistics.none(features), Prior().resolve(features))
-    draws = run(
-        problem, TOY, chains=2, min_draws=1500, max_draws=1500, target_ess=None, seed=3, progress=False
-    ).draws
+    options = RunOptions(
+        engine=TOY, chains=2, min_draws=1500, max_draws=1500, target_ess=None, seed=3, progress=False
+    )
+    draws = run(problem, options).draws
     look = stopping.look(draws, 3)
     rate = np.concatenate([chain.inclusion_rate for chain in draws])
     error = rate.std() / np.sqrt(look.ess)

@@ -10,6 +10,7 @@ import pytest
 
 from edgewise.run import workers
 from edgewise.run.chains import run
+from edgewise.run.options import RunOptions
 from toy_engine import fingerprint, toy_problem
 
 ENGINES = ["exact", "particle", "langevin"]
@@ -18,7 +19,8 @@ ENGINES = ["exact", "particle", "langevin"]
 def short_run(engine, **options):
     defaults = {"chains": 3, "min_draws": 60, "max_draws": 60, "thin": 2, "target_ess": None, "seed": 7}
     settings = {"warm_up": 60}
-    return run(toy_problem(80, 5), engine, progress=False, settings=settings, **{**defaults, **options})
+    merged = {"engine": engine, "progress": False, "settings": settings, **defaults, **options}
+    return run(toy_problem(80, 5), RunOptions(**merged))
 
 
 @pytest.fixture(scope="module", params=ENGINES)

@@ -17,18 +17,24 @@ from edgewise.errors import EdgewiseWarning, FileError
 from edgewise.run import checkpoint as checkpoint_module
 from edgewise.run.chains import run
 from edgewise.run.checkpoint import Checkpoint
+from edgewise.run.options import RunOptions
 from toy_engine import TOY, fingerprint, toy_problem
 
 TESTS = Path(__file__).parents[1]
 SEARCHED = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def short_run(path=None, **options):
+def short_run(path=None, *, identity=None, previous=None, **options):
     defaults = {
         "chains": 2, "min_draws": 60, "max_draws": 60, "target_ess": None, "seed": 7, "progress": False,
         "checkpoint_every": 0,
     }  # fmt: skip
-    return run(toy_problem(), TOY, checkpoint=path, **{**defaults, **options})
+    return run(
+        toy_problem(),
+        RunOptions(engine=TOY, checkpoint=path, **{**defaults, **options}),
+        identity=identity,
+        previous=previous,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +124,9 @@ def test_another_fit_is_refused_with_the_difference(tmp_path, options, message):
 
 def test_other_data_and_versions_are_refused(tmp_path, monkeypatch):
     part_way(tmp_path / "c")
+    options = RunOptions(engine=TOY, chains=2, seed=7, progress=False, checkpoint=tmp_path / "c")
     with pytest.raises(FileError, match=r"problem: \w+"):
-        run(toy_problem(seed=1), TOY, chains=2, seed=7, progress=False, checkpoint=tmp_path / "c")
+        run(toy_problem(seed=1), options)
     monkeypatch.setattr(np, "__version__", "1.0")
     with pytest.raises(FileError, match=r"versions.numpy: \S+ in the checkpoint, 1.0 now"):
         short_run(tmp_path / "c")
@@ -188,11 +195,12 @@ def test_a_checkpoint_without_any_whole_generation_is_refused(tmp_path):
 def test_leftovers_of_a_killed_save_are_swept_away(tmp_path, reference):
     path = tmp_path / "c"
     part_way(path)
-    (path / "generation-00000099.npz.part").write_bytes(b"half a file")
+    for name in (".generation-00000099.npz.0badcafe.part", "generation-00000099.npz.part"):
+        (path / name).write_bytes(b"half a file")
     orphan = path / f"draws-{int(newest(path).stem[-8:]) + 1:08d}.npz"
     orphan.write_bytes(b"draws of a generation that was never finished")
     assert fingerprint(short_run(path).draws) == reference
-    assert not list(path.glob("*.part"))
+    assert not [entry.name for entry in path.iterdir() if entry.name.endswith(".part")]
     assert not orphan.exists()
 
 
@@ -227,7 +235,7 @@ def test_a_full_disk_keeps_the_generation_before(tmp_path, monkeypatch, referenc
     with pytest.raises(FileError, match=r"No space left on device.*20 draws per chain\) is intact"):
         short_run(path)
     monkeypatch.undo()
-    assert not list(path.glob("*.part"))
+    assert not [entry.name for entry in path.iterdir() if entry.name.endswith(".part")]
     result = short_run(path)
     assert result.info["resumed_from_iteration"] >= 40
     assert fingerprint(result.draws) == reference
@@ -237,11 +245,13 @@ SCRIPT = """
 import sys
 from toy_engine import TOY, toy_problem
 from edgewise.run.chains import run
+from edgewise.run.options import RunOptions
 from edgewise.errors import FileError
 {before}
 try:
-    run(toy_problem(), TOY, chains=2, min_draws=20_000, max_draws=20_000, target_ess=None, seed=7,
-        progress=False, checkpoint=sys.argv[1], checkpoint_every=0.2)
+    run(toy_problem(), RunOptions(
+        engine=TOY, chains=2, min_draws=20_000, max_draws=20_000, target_ess=None, seed=7, progress=False,
+        checkpoint=sys.argv[1], checkpoint_every=0.2))
 except FileError as error:
     print(error)
     sys.exit(3)
@@ -249,7 +259,11 @@ except FileError as error:
 
 
 def run_script(before, path, **options):
-    environment = {**os.environ, "PYTHONPATH": SEARCHED, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     return subprocess.run(
         [sys.executable, "-c", SCRIPT.format(before=before), str(path)],
         capture_output=True,
@@ -332,7 +346,11 @@ def test_draws_without_any_edge_survive(tmp_path):
 
 
 def kill_and_resume(directory, engine):
-    environment = {**os.environ, "PYTHONPATH": SEARCHED, "OPENBLAS_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [sys.executable, str(TESTS / "kill_and_resume.py"), str(directory), "20", engine],
         capture_output=True,

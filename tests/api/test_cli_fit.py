@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import shlex
 import shutil
@@ -35,6 +36,30 @@ def test_fit_writes_posterior_edges_and_report_and_says_what_it_did(votes: Path,
     given = [str(votes), "--group", "party", "--missing", "drop", "-o", str(tmp_path / "new")]
     assert command == shlex.join(["edgewise", "fit", *given, *FAST])
     assert command in (tmp_path / "new" / "report.html").read_text().replace("&#x27;", "'")
+
+
+def test_a_fit_works_everything_out_once(votes: Path, tmp_path: Path, monkeypatch):
+    counts: dict[str, int] = {}
+
+    def count(place: str, name: str) -> None:
+        module = importlib.import_module(place)
+        original = getattr(module, name)
+
+        def counted(*arguments, **options):
+            counts[name] = counts.get(name, 0) + 1
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count("edgewise.fitting", "resolve_features")
+    count("edgewise.fitting", "sufficient_statistics")
+    count("edgewise.run.chains", "problem_digest")
+    count("edgewise.run.chains", "versions")
+    count("edgewise.posterior.diagnostics", "diagnose")
+    count("edgewise.data.table", "_labels")
+    edgewise("fit", votes, "--missing", "drop", "-o", tmp_path / "once", *FAST)
+    assert counts == dict.fromkeys(counts, 1)
+    assert len(counts) == 6
 
 
 def test_the_command_of_a_posterior_has_the_seed_it_was_made_with(votes: Path, tmp_path: Path):

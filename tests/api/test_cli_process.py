@@ -8,6 +8,7 @@ import os
 import re
 import select
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ COMMANDS = [command.name or command.callback.__name__ for command in app.registe
 EDGEWISE = [sys.executable, "-m", "edgewise"]
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": SEARCHED,
+    "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
     "OPENBLAS_NUM_THREADS": "1",
     "NO_COLOR": "",
     "COLUMNS": "100",
@@ -87,6 +88,8 @@ class Terminal:
 
         self.process, self.handle = pty.fork()
         if self.process == 0:
+            # In a terminal nobody ignores Ctrl-C, even if whoever started the tests did.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(
                 sys.executable, [*EDGEWISE, *map(str, arguments)], {**ENVIRONMENT, "TERM": "xterm-256color"}
             )

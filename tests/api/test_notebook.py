@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def run_script(code, directory):
         capture_output=True,
         text=True,
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": SEARCHED},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         check=False,
     )
 
@@ -78,7 +79,7 @@ def test_the_ten_lines_in_a_notebook(ten_lines, promised, tmp_path):
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook()
     # Every update of the display is asked for, so that there is one even in a fit of a second.
-    hurry = "import edgewise.progress; edgewise.run.progress.Display.interval = 0.0"
+    hurry = "import edgewise.run.progress; edgewise.run.progress.Display.interval = 0.0"
     first, last = ten_lines.split("\nprint", 1)
     codes = (WIDE + hurry, first, "print" + last, "model")
     notebook.cells = [nbformat.v4.new_code_cell(code) for code in codes]
@@ -119,7 +120,14 @@ def test_ctrl_c_in_a_terminal():
 
     child, terminal = pty.fork()
     if child == 0:
-        environment = {**os.environ, "PYTHONPATH": SEARCHED, "TERM": "xterm", "COLUMNS": "120"}
+        # In a terminal nobody ignores Ctrl-C, even if whoever started the tests did.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]),
+            "TERM": "xterm",
+            "COLUMNS": "120",
+        }
         os.execve(sys.executable, [sys.executable, "-c", TERMINAL], environment)
     output = ""
     pressed = False

@@ -17,9 +17,9 @@ from edgewise.errors import DataError, FileError
 from edgewise.experiments import claims, command, fig4, fig5, runner
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY
 from edgewise.experiments.data import case, true_model
-from edgewise.experiments.plan import NEAR, Plan, interpolated, matched, mean_curve, nearest
 from edgewise.experiments.profiles import FULL, PROFILES, SMOKE
 from edgewise.experiments.runner import Result, Task, finished, run_tasks
+from edgewise.experiments.study import NEAR, Study, interpolated, matched, mean_curve, nearest
 
 FOUR = [Task(f"number-{k}", "", {"k": k}, cost=float(k)) for k in range(4)]
 
@@ -108,7 +108,7 @@ def test_damaged_files_and_clashing_keys_are_refused(tmp_path: Path, counted: li
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_keys_are_unique_and_full_is_large_enough(profile):
-    tasks = [task for name in command.FIGURES for task in command.figure_module(name).tasks(Plan(profile))]
+    tasks = [task for name in command.FIGURES for task in command.figure_module(name).tasks(Study(profile))]
     assert all(task.cost > 0 for task in runner.unique(tasks))
     assert json.loads(json.dumps([dict(task.arguments) for task in tasks]))
 
@@ -187,7 +187,7 @@ def test_the_same_seed_gives_the_same_tables(whole: Path, tmp_path: Path):
 def test_a_run_that_lost_tasks_finds_the_same_tables(whole: Path, tmp_path: Path, capsys):
     directory = tmp_path / "copy"
     (directory / "tasks").mkdir(parents=True)
-    kept = [task for task in fig4.tasks(Plan(SMOKE)) if "particle" not in task.key]
+    kept = [task for task in fig4.tasks(Study(SMOKE)) if "particle" not in task.key]
     for task in kept:
         content = (whole / "tasks" / f"{task.key}.npz").read_bytes()
         (directory / "tasks" / f"{task.key}.npz").write_bytes(content)
@@ -217,7 +217,7 @@ def test_the_plan_is_told_and_nothing_done(tmp_path: Path):
 
 def test_where_the_files_lie_is_no_part_of_a_task():
     def digest(data: str | None) -> str:
-        return Plan(FULL, data=data).bayes("mnist", 100, 0, None).digest()
+        return Study(FULL, data=data).bayes("mnist", 100, 0, None).digest()
 
     assert digest("/here") == digest("/there") != digest(None)
 

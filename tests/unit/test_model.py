@@ -121,9 +121,10 @@ def test_pickle_gives_back_an_equal_model(model):
     assert pickle.loads(pickle.dumps(model)) == model
 
 
-def test_graphml_gives_back_an_equal_model(model, tmp_path):
-    model.to_graphml(tmp_path / "model.graphml")
-    assert MRF.from_graphml(tmp_path / "model.graphml") == model
+@pytest.mark.parametrize("name", ["model.graphml", "model.graphml.gz", "model.graphml.bz2"])
+def test_graphml_gives_back_an_equal_model(model, tmp_path, name):
+    model.to_graphml(tmp_path / name)
+    assert MRF.from_graphml(tmp_path / name) == model
 
 
 def test_csv_gives_back_an_equal_model(model, tmp_path):

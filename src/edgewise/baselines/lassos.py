@@ -24,7 +24,7 @@ from edgewise.model.mrf import MRF
 HUGE_COUPLING = 10.0
 
 
-class _Lasso(BaseEstimator):
+class _Lasso(BaseEstimator):  # type: ignore[misc]
     """What both estimators share: reading, choosing lambda, telling."""
 
     _kind: ClassVar[Kind]

@@ -24,11 +24,13 @@ def extended_bic(path: LassoPath, gamma: float) -> np.ndarray:
     total = path.rows.total
     if path.kind == "joint":
         edges = np.count_nonzero(path.couplings, axis=(1, 2)) / 2
-        return 2 * total * path.losses.sum(axis=1) + edges * (np.log(total) + 4 * gamma * np.log(p))
+        return np.asarray(
+            2 * total * path.losses.sum(axis=1) + edges * (np.log(total) + 4 * gamma * np.log(p))
+        )
     present = path.coefficients != 0
     present[:, np.arange(p), np.arange(p)] = False
     count = present.sum(axis=2)
-    return 2 * total * path.losses + count * (np.log(total) + 2 * gamma * np.log(max(p - 1, 1)))
+    return np.asarray(2 * total * path.losses + count * (np.log(total) + 2 * gamma * np.log(max(p - 1, 1))))
 
 
 def choose_by_ebic(path: LassoPath, gamma: float) -> tuple[LassoPath, np.ndarray, LassoPath]:
@@ -118,4 +120,4 @@ def _further(lambdas: np.ndarray) -> np.ndarray:
     """Another factor of ten in the steps of the grid."""
     step = lambdas[-1] / lambdas[-2]
     count = int(np.ceil(np.log(0.1) / np.log(step)))
-    return lambdas[-1] * step ** np.arange(1, count + 1)
+    return np.asarray(lambdas[-1] * step ** np.arange(1, count + 1))

@@ -65,13 +65,13 @@ class Rows:
     @cached_property
     def means(self) -> np.ndarray:
         """Weighted mean of every column."""
-        return self.columns.astype(np.float64) @ self.weights
+        return np.asarray(self.columns.astype(np.float64) @ self.weights)
 
     @cached_property
     def usable(self) -> np.ndarray:
         """Whether a column takes both values; constant ones have no couplings."""
         lowest, highest = self.columns.min(axis=1), self.columns.max(axis=1)
-        return lowest != highest
+        return np.asarray(lowest != highest)
 
     @cached_property
     def start(self) -> np.ndarray:
@@ -175,7 +175,7 @@ class LassoPath:
     def densities(self) -> np.ndarray:
         """Share of all pairs that have a coupling, at every lambda."""
         p = self.coefficients.shape[1]
-        return np.count_nonzero(self.couplings, axis=(1, 2)) / max(p * (p - 1), 1)
+        return np.asarray(np.count_nonzero(self.couplings, axis=(1, 2)) / max(p * (p - 1), 1))
 
     @cached_property
     def entry(self) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from edgewise.errors import FileError
+from edgewise.atomic import replacing
 
 PICTURES = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 
@@ -53,15 +53,9 @@ def binary_target(name: str) -> BinaryTarget:
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}.") from None
-    finally:
-        draft.unlink(missing_ok=True)
+    """Write a file that is there completely or not at all."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_text(output: str, text: str) -> None:

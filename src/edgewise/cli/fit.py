@@ -13,6 +13,7 @@ from edgewise.cli import options, running
 from edgewise.cli.messages import as_list, in_options
 from edgewise.cli.options import OUTPUT, PRIOR, SAMPLING
 from edgewise.errors import DataError
+from edgewise.run.options import MINIMUM_DRAWS, TARGET_ESS, RunOptions
 
 if TYPE_CHECKING:
     from edgewise.priors import Prior
@@ -33,8 +34,10 @@ def fit(
             autocompletion=lambda: list(options.ENGINES),
             rich_help_panel=SAMPLING,
         ),
-    ] = "auto",
-    chains: Annotated[int, typer.Option(min=1, help="Independent chains.", rich_help_panel=SAMPLING)] = 4,
+    ] = RunOptions.engine,
+    chains: Annotated[
+        int, typer.Option(min=1, help="Independent chains.", rich_help_panel=SAMPLING)
+    ] = RunOptions.chains,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -54,13 +57,19 @@ def fit(
     draws: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Draw at least so often per chain.", show_default="1000", rich_help_panel=SAMPLING
+            min=1,
+            help="Draw at least so often per chain.",
+            show_default=str(RunOptions.min_draws),
+            rich_help_panel=SAMPLING,
         ),
     ] = None,
     max_draws: Annotated[
         int | None,
         typer.Option(
-            min=4, help="Draw at most so often per chain.", show_default="20000", rich_help_panel=SAMPLING
+            min=MINIMUM_DRAWS,
+            help="Draw at most so often per chain.",
+            show_default=str(RunOptions.max_draws),
+            rich_help_panel=SAMPLING,
         ),
     ] = None,
     target_ess: Annotated[
@@ -70,7 +79,7 @@ def fit(
             help="Stop when the slowest uncertain edge has so many effective draws; 0: never.",
             rich_help_panel=SAMPLING,
         ),
-    ] = 400,
+    ] = TARGET_ESS,
     jobs: Annotated[
         int | None,
         typer.Option(help="Chains computed at once.", show_default="all cores", rich_help_panel=SAMPLING),
@@ -176,7 +185,7 @@ def fit(
             help="How often to save the chains.",
             rich_help_panel=OUTPUT,
         ),
-    ] = "60s",
+    ] = f"{RunOptions.checkpoint_every:g}s",
     coding: Annotated[
         options.Coding,
         typer.Option(
@@ -216,20 +225,23 @@ def fit(
     """
     directory = output if output is not None else default_directory(data)
     prior = make_prior(p0, beta, sigma0, slab, bias_sd)
+    least, most = running.limits(draws, max_draws)
     request = running.Request(
         directory=directory,
-        engine=engine,
-        chains=chains,
-        seed=seed,
-        max_time=None if max_time is None else options.parse_duration(max_time),
-        draws=draws,
-        max_draws=max_draws,
-        target_ess=target_ess,
-        jobs=jobs,
+        options=RunOptions(
+            engine=engine,
+            chains=chains,
+            min_draws=least,
+            max_draws=most,
+            target_ess=target_ess or None,
+            max_time=None if max_time is None else options.parse_duration(max_time),
+            settings=parse_settings(set_),
+            seed=seed,
+            n_jobs=jobs,
+            checkpoint=checkpoint,
+            checkpoint_every=options.parse_duration(checkpoint_every),
+        ),
         features=None if features == 2 else features,
-        settings=parse_settings(set_),
-        checkpoint=checkpoint,
-        checkpoint_every=options.parse_duration(checkpoint_every),
         resume=resume,
         overwrite=overwrite,
         coding=coding.value,
@@ -252,8 +264,8 @@ def fit(
     running.introduce(table, "standard input" if data == "-" else data, chosen=wanted is not None)
     cliques = parse_cliques(forced, table.names), parse_cliques(forbidden, table.names)
     request = replace(request, prior=replace(prior, forced=cliques[0], forbidden=cliques[1]))
-    posterior = running.run(table, request)
-    running.finish(posterior, request)
+    posterior, found = running.run(table, request)
+    running.finish(posterior, found, request)
 
 
 def default_directory(data: str) -> Path:

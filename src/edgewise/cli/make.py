@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from edgewise.cli.running import Request
     from edgewise.data import BinaryData
+    from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
 
-DEMO_P0 = 0.2
 DEMO_OUTCOME = "progression"
 # Probabilities that count as found, as likely and as hardly likely.
 FOUND, LIKELY, UNLIKELY = 0.9, 0.75, 0.25
@@ -133,14 +133,11 @@ def demo(
     from edgewise.cli import running
     from edgewise.data import read_data
     from edgewise.datasets import diabetes
-    from edgewise.priors import FixedInclusion, Prior
+    from edgewise.run.options import RunOptions
 
     request = running.Request(
         directory=output,
-        seed=seed,
-        max_time=options.parse_duration(max_time),
-        jobs=jobs,
-        prior=Prior(inclusion=FixedInclusion(DEMO_P0)),
+        options=RunOptions(seed=seed, max_time=options.parse_duration(max_time), n_jobs=jobs),
         resume=resume,
         overwrite=not resume,
         title="What goes with the progress of diabetes directly?",
@@ -150,18 +147,17 @@ def demo(
     people = diabetes()
     tell(
         f"{len(people):,} people with diabetes: {people.shape[1] - 1} measurements, each above its median or "
-        "not, and how far the disease had gone a year later. Before seeing them, every edge has the "
-        f"probability {DEMO_P0:g}."
+        "not, and how far the disease had gone a year later."
     )
-    posterior = _run_patiently(read_data(people), request)
+    posterior, found = _run_patiently(read_data(people), request)
     replace_bytes(output / "demo.json", (json.dumps({"made by": "edgewise demo"}) + "\n").encode())
     _draw(posterior, output)
-    _show(posterior, output, told(posterior, people.to_numpy(), DEMO_OUTCOME))
+    _show(posterior, found, output, told(posterior, people.to_numpy(), DEMO_OUTCOME))
     if posterior.info.get("interrupted"):
         raise typer.Exit(WRONG)
 
 
-def _run_patiently(data: BinaryData, request: Request) -> Posterior:
+def _run_patiently(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
     """Give a busy machine the same time again until there is something to show."""
     from edgewise.cli import running
 
@@ -194,12 +190,10 @@ def _draw(posterior: Posterior, output: Path) -> None:
     binary_target(str(output / "network.png")).write_figure(network(posterior).figure, 150)
 
 
-def _show(posterior: Posterior, output: Path, words: list[str]) -> None:
+def _show(posterior: Posterior, found: Diagnostics, output: Path, words: list[str]) -> None:
     """Show what was found, and say honestly how good it is."""
     from edgewise.cli.shown import console, show_posterior
-    from edgewise.posterior.diagnostics import diagnose
 
-    found = diagnose(posterior)
     show_posterior(posterior, found, top=8, rest=f"see {output}/edges.csv")
     out = console()
     out.print("\nIn words")

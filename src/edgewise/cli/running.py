@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
-import warnings
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from edgewise.cli.messages import WRONG, as_list, command_line, say, session, tell
-from edgewise.errors import DataError, EdgewiseWarning, FileError
+from edgewise.errors import DataError, FileError
+from edgewise.run.options import TARGET_ESS, RunOptions
 
 if TYPE_CHECKING:
     from edgewise.data import BinaryData
+    from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
     from edgewise.priors import Prior
 
+CHECKPOINT = "checkpoint"
 ORDINARY_WORDS = {
     *(("n", "y"), ("no", "yes"), ("false", "true"), ("f", "t"), ("absent", "present"), ("-", "+")),
     ("off", "on"),
 }
-MINIMUM, MAXIMUM = 1000, 20_000
 
 
 @dataclass(frozen=True)
@@ -33,19 +34,9 @@ class Request:
     """Everything but the data that makes a fit and its files."""
 
     directory: Path
-    engine: str = "auto"
-    chains: int = 4
-    seed: int | None = None
-    max_time: float | None = None
-    draws: int | None = None
-    max_draws: int | None = None
-    target_ess: float = 400
-    jobs: int | None = None
+    options: RunOptions
     prior: Prior | None = None
     features: Any = None
-    settings: dict[str, Any] | None = None
-    checkpoint: Path | None = None
-    checkpoint_every: float = 60
     resume: bool = False
     overwrite: bool = False
     coding: str = "binary"
@@ -54,14 +45,23 @@ class Request:
     title: str | None = None
 
     @property
-    def checkpoint_path(self) -> Path:
+    def checkpoint(self) -> Path:
         """Where the chains are saved on the way."""
-        return self.checkpoint or self.directory / "checkpoint"
+        return Path(self.options.checkpoint or self.directory / CHECKPOINT)
+
+
+def limits(draws: int | None, max_draws: int | None) -> tuple[int, int]:
+    """Fewest and most draws per chain, where the user may have given one of them."""
+    most = max_draws or max(RunOptions.max_draws, draws or 0)
+    least = draws or min(RunOptions.min_draws, most)
+    if least > most:
+        raise DataError(f"--draws {least:,} is more than --max-draws {most:,}; lower one or raise the other.")
+    return least, most
 
 
 def check_directory(request: Request) -> None:
     """Protect what is in the directory of the results."""
-    directory, checkpoint = request.directory, request.checkpoint_path
+    directory, checkpoint = request.directory, request.checkpoint
     if directory.exists() and not directory.is_dir():
         raise FileError(
             f"{directory} is a file; -o takes a directory for posterior.nc, edges.csv and report.html."
@@ -94,14 +94,15 @@ def make_directory(request: Request) -> None:
         ) from None
     if not os.access(directory, os.W_OK | os.X_OK):
         raise FileError(f"{directory} cannot be written to; choose another directory with -o.")
-    if request.overwrite and not request.resume and request.checkpoint_path.is_dir():
-        forget_checkpoint(request.checkpoint_path)
+    if request.overwrite and not request.resume and request.checkpoint.is_dir():
+        forget_checkpoint(request.checkpoint)
 
 
 def forget_checkpoint(checkpoint: Path) -> None:
     """Delete a checkpoint, and nothing that is not one."""
-    known = re.compile(r"lock|(generation|draws)-\d{8}\.npz(\.part)?")
-    if all(known.fullmatch(entry.name) for entry in checkpoint.iterdir()):
+    from edgewise.run.checkpoint import belongs
+
+    if all(belongs(entry.name) for entry in checkpoint.iterdir()):
         shutil.rmtree(checkpoint)
 
 
@@ -146,56 +147,32 @@ def labels_among_variables(data: BinaryData) -> list[tuple[str, str, str]]:
     ]
 
 
-def run(data: BinaryData, request: Request) -> Posterior:
-    """Draw, and write everything that there is to write; after Ctrl-C too."""
+def run(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
+    """Draw, judge the draws, and write everything that there is to write; after Ctrl-C too."""
     from edgewise.engines.choose import load_engine
-    from edgewise.estimators import SpikeSlabMRF
-    from edgewise.features import resolve_features
-    from edgewise.priors import Prior
-    from edgewise.report import write_report
+    from edgewise.fitting import answer, pose, time_left
+    from edgewise.posterior.diagnostics import diagnose
+    from edgewise.report.build import build_report, write_page
     from edgewise.report.tables import write_edges_csv
 
-    maximum = request.max_draws or max(MAXIMUM, request.draws or 0)
-    minimum = request.draws or min(MINIMUM, maximum)
-    if minimum > maximum:
-        raise DataError(
-            f"--draws {minimum:,} is more than --max-draws {maximum:,}; lower one or raise the other."
-        )
     # What is wrong with engine, candidates or prior is better known before anything is written.
-    features = resolve_features(request.features, data.n_variables, data.names)
-    (request.prior or Prior()).resolve(features, data.names)
-    if request.engine != "auto":
-        load_engine(request.engine)
+    started = time.monotonic()
+    question = pose(data, request.prior, request.features)
+    options = replace(request.options, checkpoint=request.checkpoint, progress=not session.quiet)
+    if options.engine != "auto":
+        load_engine(options.engine)
     make_directory(request)
     session.resume = command_line(flags=("--resume", "--overwrite"), add=["--resume"])
-    model = SpikeSlabMRF(
-        request.engine,
-        chains=request.chains,
-        min_draws=minimum,
-        max_draws=maximum,
-        target_ess=request.target_ess or None,
-        max_time=request.max_time,
-        prior=request.prior,
-        features=features,
-        settings=request.settings,
-        n_jobs=request.jobs,
-        random_state=request.seed,
-        progress=not session.quiet,
-        checkpoint=request.checkpoint_path,
-        checkpoint_every=request.checkpoint_every,
-    )
     # Whether the draws suffice is said with the result, together with the command that goes on.
-    warnings.filterwarnings("ignore", "The fit stopped before", EdgewiseWarning)
-    model.fit(data)
-    posterior = model.posterior_
+    posterior, _ = answer(question, time_left(options, started))
     posterior.info["command"] = _reproducing(posterior)
     tell("Writing the results ...")
     posterior.save(request.directory / "posterior.nc")
     write_edges_csv(posterior, request.directory / "edges.csv", coding=request.coding)
-    write_report(
-        posterior, request.directory / "report.html", data=data, grid=request.grid, title=request.title
-    )
-    return posterior
+    found = diagnose(posterior, options.target_ess or TARGET_ESS)
+    page = build_report(posterior, data=data, grid=request.grid, title=request.title, found=found)
+    write_page(page, request.directory / "report.html")
+    return posterior, found
 
 
 def _reproducing(posterior: Posterior) -> str:
@@ -208,12 +185,10 @@ def _reproducing(posterior: Posterior) -> str:
     )
 
 
-def finish(posterior: Posterior, request: Request) -> None:
+def finish(posterior: Posterior, found: Diagnostics, request: Request) -> None:
     """Show the result, say where it is and how to go on."""
     from edgewise.cli import shown
-    from edgewise.posterior.diagnostics import diagnose
 
-    found = diagnose(posterior, request.target_ess or 400)
     directory = request.directory
     files = {name: str(directory / name) for name in ("posterior.nc", "edges.csv", "report.html")}
     if request.json:
@@ -229,6 +204,6 @@ def finish(posterior: Posterior, request: Request) -> None:
     if found.light != "green":
         more = []
         if posterior.info.get("stop_reason") == "max_draws":
-            more = ["--max-draws", str(max(MAXIMUM, 4 * posterior.n_draws))]
+            more = ["--max-draws", str(max(RunOptions.max_draws, 4 * posterior.n_draws))]
         command = command_line(without=more[:1], flags=("--resume", "--overwrite"), add=["--resume", *more])
         tell(f"For more precision: {command}")

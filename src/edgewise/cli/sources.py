@@ -90,7 +90,7 @@ class Comparison:
 
     def add_truth(self, truth: MRF) -> None:
         """Add the scores of both against the true model."""
-        from edgewise.evaluate import SCORES, edge_scores
+        from edgewise.evaluate.scores import SCORES, edge_scores
 
         for label, source in zip(self.labels, self.sources):
             known = view(source).names

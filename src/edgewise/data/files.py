@@ -5,26 +5,22 @@ Everything that can be said without reading the body is said first.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import gzip
-import io
 import os
 import sys
 import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from edgewise.data.sources import Cells, ColumnsTable, Table, array_table, pandas_cells
-from edgewise.errors import DataError, FileError
+from edgewise.data.content import HEAD, Content
+from edgewise.data.memory import Cells, ColumnsTable, Table, array_table, pandas_cells
+from edgewise.data.text import open_text
+from edgewise.errors import FileError
 
-HEAD = 65_536
 READABLE = "CSV, TSV, npz, npy and Parquet files can be read (CSV and TSV also gzipped)"
-GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
 
 # First bytes of files that people mistake for tables, and what to do about them.
 FOREIGN = (
@@ -47,64 +43,6 @@ FOREIGN = (
     (b"\xff\xfe", "is encoded as UTF-16; save it as UTF-8"),
     (b"\xfe\xff", "is encoded as UTF-16; save it as UTF-8"),
 )
-
-
-class _Unpacked(gzip.GzipFile):
-    """Closes the file that it unpacks, too."""
-
-    def close(self) -> None:
-        handle: Any = self.fileobj
-        super().close()
-        if handle is not None:
-            handle.close()
-
-
-class Content:
-    """The bytes of a file, or of a stream that was read to its end; gzip is unpacked on the way."""
-
-    def __init__(self, origin: str, path: Path | None = None, content: bytes | None = None) -> None:
-        self.origin = origin
-        self.path = path
-        self.content = content
-        with self.raw() as handle:
-            start = handle.read(2)
-        self.zipped = start == b"\x1f\x8b"
-        try:
-            with self.open() as handle:
-                self.head = handle.read(HEAD)
-        except GZIP_ERRORS as error:
-            raise self.error(
-                f"is damaged or truncated: its gzip data end early ({error})", "copy it again"
-            ) from None
-
-    def raw(self) -> BinaryIO:
-        """The bytes as they are."""
-        if self.path is None:
-            return io.BytesIO(self.content or b"")
-        try:
-            return self.path.open("rb")
-        except OSError as error:
-            raise FileError(f"{self.origin} cannot be opened: {error.strerror}.") from None
-
-    def open(self) -> BinaryIO:
-        """The bytes, unpacked."""
-        handle = self.raw()
-        return _Unpacked(fileobj=handle) if self.zipped else handle  # type: ignore[return-value]
-
-    @contextlib.contextmanager
-    def reading(self, what: str) -> Iterator[None]:
-        """Turn whatever a foreign reader raises over damaged bytes into a FileError."""
-        try:
-            yield
-        except (DataError, FileError):
-            raise
-        except Exception as error:
-            detail = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-            raise self.error(f"is damaged or truncated: {what} ({detail})", "copy it again") from None
-
-    def error(self, what: str, remedy: str) -> FileError:
-        """A FileError about this file."""
-        return FileError(f"{self.origin} {what}; {remedy}.")
 
 
 def open_file(source: Any) -> Table:
@@ -134,8 +72,6 @@ def open_file(source: Any) -> Table:
         if head.startswith(magic):
             raise FileError(f"{content.origin} {what}. {READABLE}.")
     _check_text(content)
-    from edgewise.data.text import open_text
-
     return open_text(content)
 
 

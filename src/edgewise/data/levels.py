@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data.problems import LEVELS, Problem, counted
+from edgewise.data.problems import LEVELS, Fault, counted
 
 POSITIVE_WORDS = ("1", "y", "yes", "true", "present")
 OPPOSITES = {
@@ -57,7 +57,7 @@ class Encoded:
     bits: np.ndarray
     missing: np.ndarray | None
     levels: tuple[Any, Any] | None
-    problem: Problem | None = None
+    problem: Fault | None = None
 
 
 Where = Callable[[int], str]
@@ -106,7 +106,7 @@ def _encode_numbers(values: np.ndarray, name: str, where: Where) -> Encoded:
         return _unusable(
             values,
             missing,
-            Problem(
+            Fault(
                 LEVELS,
                 f"column {name!r} has an infinite value ({where(row)}; "
                 f"{counted(int(np.isinf(values).sum()), 'cell')} in all); write 0, 1 or a blank there.",
@@ -177,19 +177,22 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
     return Encoded((codes == one).view(np.uint8), missing, pair)
 
 
-def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Problem | None:
+def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Fault | None:
     labels = factor.labels
-    first = lambda k: int(np.flatnonzero(factor.codes == k)[0])  # noqa: E731
+
+    def first(k: int) -> int:
+        return int(np.flatnonzero(factor.codes == k)[0])
+
     for k, label in enumerate(labels):
         if isinstance(label, float) and math.isinf(label):
-            return Problem(
+            return Fault(
                 LEVELS,
                 f"column {name!r} has an infinite value ({where(first(k))}; "
                 f"{counted(int(counts[k]), 'cell')} in all); write 0, 1 or a blank there.",
                 (name,),
             )
         if not isinstance(label, str | bool | int | float | np.generic):
-            return Problem(
+            return Fault(
                 LEVELS,
                 f"column {name!r} holds {type(label).__name__} values such as {str(label)!r} "
                 f"({where(first(k))}), not two levels; leave it out with drop_columns=[{name!r}].",
@@ -201,7 +204,7 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
             if isinstance(label, str):
                 other = folded.setdefault(label.casefold(), k)
                 if other != k:
-                    return Problem(
+                    return Fault(
                         LEVELS,
                         f"column {name!r} spells one level in two ways: {labels[other]!r} "
                         f"({where(first(other))}) and {label!r} ({where(first(k))}); write it in one way, "
@@ -212,7 +215,7 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
         return _third_level(factor, counts, name, where)
     if len(labels) == 2 and isinstance(labels[0], str) != isinstance(labels[1], str):
         word, number = sorted(range(2), key=lambda k: not isinstance(labels[k], str))
-        return Problem(
+        return Fault(
             LEVELS,
             f"column {name!r} mixes numbers and words: {labels[number]!r} and {labels[word]!r} "
             f"({where(first(word))}); write both levels as numbers or both as words, and leave "
@@ -222,7 +225,7 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
     return None
 
 
-def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Problem:
+def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Fault:
     labels = factor.labels
     if factor.exhausted or len(labels) > 10:
         number = f"more than {MANY}" if factor.exhausted else f"{len(labels):,}"
@@ -237,7 +240,7 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
             kind = "counts or measurements"
         else:
             hint = "leave it out"
-        return Problem(
+        return Fault(
             LEVELS,
             f"column {name!r} has {number} different values ({examples}, ...): {kind}, not two levels; "
             f"{hint} with drop_columns=[{name!r}].",
@@ -253,7 +256,7 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
     advice = "correct these cells or leave them empty"
     if any(_looks_like_code(labels[k]) for k in order[2:]):
         advice = "if this stands for a blank, leave the cell empty"
-    return Problem(
+    return Fault(
         LEVELS,
         f"column {name!r} has {len(labels)} levels: besides {main} there is {', '.join(extra)}; {advice}, "
         f"or leave the column out with drop_columns=[{name!r}].",
@@ -286,7 +289,7 @@ def _looks_like_code(label: Any) -> bool:
     return not isinstance(label, bool) and label in (-9, -99, -999, -9999, 9, 99, 999, 9999)
 
 
-def _unusable(values: np.ndarray, missing: np.ndarray | None, problem: Problem) -> Encoded:
+def _unusable(values: np.ndarray, missing: np.ndarray | None, problem: Fault) -> Encoded:
     return Encoded(np.zeros(0, np.uint8), missing, None, problem)
 
 

@@ -15,7 +15,7 @@ SHAPE, NAMES, LEVELS, WEIGHTS, MISSING, CONSTANT = range(6)
 
 
 @dataclass(frozen=True)
-class Problem:
+class Fault:
     """One thing that is wrong: how bad (a small number is worse), in words, and which columns."""
 
     severity: int
@@ -28,7 +28,7 @@ class TableError(DataError):
 
     Attributes
     ----------
-    problems : tuple of Problem
+    problems : tuple of Fault
         Everything that is wrong, worst first; the message has all of it.
     remedy : mapping
         Arguments of :func:`edgewise.data.read_data` that make the table usable, for instance
@@ -40,7 +40,7 @@ class TableError(DataError):
     def __init__(
         self,
         origin: str,
-        problems: Sequence[Problem],
+        problems: Sequence[Fault],
         remedy: Mapping[str, Any] | None = None,
         rows_left: int = 0,
         columns_left: int = 0,

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from edgewise.data.levels import encode, is_blank
+from edgewise.data.memory import Table
+from edgewise.data.notes import level_notes, twin_note
 from edgewise.data.problems import (
     CONSTANT,
     LEVELS,
     NAMES,
     SHAPE,
     WEIGHTS,
-    Problem,
+    Fault,
     TableError,
     counted,
     listing,
 )
 from edgewise.data.remedy import blank_problem, columns_to_leave_out, complete_rows
 from edgewise.data.selection import Selection, as_list, select
-from edgewise.data.sources import Table, open_table
+from edgewise.data.sources import open_table
 from edgewise.data.table import BinaryData
 from edgewise.errors import DataError, EdgewiseWarning
 
@@ -87,7 +88,7 @@ def read_data(
             )
         return source
     table = open_table(source)
-    problems: list[Problem] = []
+    problems: list[Fault] = []
     if names is not None:
         _rename(table, names)
     selection = select(table.names, columns, drop_columns, group, sample_weight, problems)
@@ -107,7 +108,7 @@ def _rename(table: Table, names: Sequence[str]) -> None:
     if len(given) != len(table.names):
         count = counted(len(table.names), "column")
         text = f"it has {count} and names has {len(given)}; give one name per column."
-        raise TableError(table.origin, [Problem(NAMES, text)])
+        raise TableError(table.origin, [Fault(NAMES, text)])
     table.names = given
 
 
@@ -130,7 +131,7 @@ class _Reading:
         self.missing = missing
         self.constant = constant
         self.names = [table.names[column] for column in selection.variables]
-        self.problems: list[Problem] = []
+        self.problems: list[Fault] = []
         self.notes: list[str] = []
 
     def run(self) -> BinaryData:
@@ -140,7 +141,7 @@ class _Reading:
         self.table.load(selection.variables, aside)
         if self.table.n_rows == 0:
             raise TableError(
-                self.table.origin, [Problem(SHAPE, "it has no rows; give at least one observation.")]
+                self.table.origin, [Fault(SHAPE, "it has no rows; give at least one observation.")]
             )
         weights = self._weights()
         self._encode()
@@ -158,7 +159,7 @@ class _Reading:
         try:
             weights = np.asarray(given, float)
         except (TypeError, ValueError):
-            self.problems.append(Problem(WEIGHTS, "sample_weight must hold numbers, one per row."))
+            self.problems.append(Fault(WEIGHTS, "sample_weight must hold numbers, one per row."))
             return None
         n_rows = self.table.n_rows
         wrong = ~(np.isfinite(weights) & (weights >= 0))
@@ -176,7 +177,7 @@ class _Reading:
             text = "every sample_weight is zero, so that no row counts; give at least one a positive weight."
         else:
             return weights
-        self.problems.append(Problem(WEIGHTS, text))
+        self.problems.append(Fault(WEIGHTS, text))
         return None
 
     def _encode(self) -> None:
@@ -193,7 +194,7 @@ class _Reading:
                     f"column {name!r} holds lists or other containers, not two levels; leave it out with "
                     f"drop_columns=[{name!r}] or recode it as 0 and 1."
                 )
-                self.problems.append(Problem(LEVELS, text, (name,)))
+                self.problems.append(Fault(LEVELS, text, (name,)))
                 self.levels.append(None)
                 continue
             levels, problem = encoded.levels, encoded.problem
@@ -202,7 +203,7 @@ class _Reading:
                     text = (
                         f"column {name!r} is blank in every row; leave it out with drop_columns=[{name!r}]."
                     )
-                    levels, problem = None, Problem(LEVELS, text, (name,))
+                    levels, problem = None, Fault(LEVELS, text, (name,))
                 elif levels is not None:
                     self.blanks[position] = np.packbits(encoded.missing)
             self.levels.append(levels)
@@ -228,7 +229,7 @@ class _Reading:
             self.notes.append(f"{counted(int((~counting).sum()), 'row')} of weight zero left out")
             if not keep.any():
                 self.problems.append(
-                    Problem(WEIGHTS, "every complete row has the weight zero, so that no row counts.")
+                    Fault(WEIGHTS, "every complete row has the weight zero, so that no row counts.")
                 )
                 return None
         return keep
@@ -248,7 +249,7 @@ class _Reading:
                 f"{counted(len(fixed), 'column')} with one level only{after}: {listing(words)}; leave such "
                 "columns out with constant='drop', or keep them with constant='keep'."
             )
-            self.problems.append(Problem(CONSTANT, text, tuple(self.names[position] for position in fixed)))
+            self.problems.append(Fault(CONSTANT, text, tuple(self.names[position] for position in fixed)))
         if fixed and self.constant == "drop" and not self.problems:
             left = len(self.names) - len(fixed)
             if left < 2:
@@ -256,7 +257,7 @@ class _Reading:
                     f"all but {left} of {counted(len(self.names), 'column')} have one level only; dependence "
                     "needs two or more variables that vary."
                 )
-                self.problems.append(Problem(SHAPE, text))
+                self.problems.append(Fault(SHAPE, text))
         return fixed
 
     def _fixed(self, keep: np.ndarray | None, positions: Iterable[int]) -> list[int]:
@@ -324,8 +325,16 @@ class _Reading:
             keep = None
         names = [self.names[position] for position in order]
         levels = [self.levels[position] or (0, 1) for position in order]
-        self._note_levels(names, levels)
-        self._note_twins(names, packed, n_rows)
+        self.notes += level_notes(names, levels)
+        twins = twin_note(names, packed, n_rows)
+        if twins is not None:
+            self.notes.append(twins)
+            warnings.warn(
+                f"{self.table.origin} has {twins}. Their dependence is perfect and hides what else each "
+                "depends on; keep one of each with drop_columns unless that is what you want.",
+                EdgewiseWarning,
+                stacklevel=4,
+            )
         return BinaryData(
             packed=packed,
             names=tuple(names),
@@ -336,44 +345,6 @@ class _Reading:
             group=self._group_labels(keep),
             group_name=None if self.selection.group is None else self.table.names[self.selection.group],
         )
-
-    def _note_levels(self, names: list[str], levels: list[tuple[Any, Any]]) -> None:
-        """Say which label became 1 wherever it is not plainly 0 and 1."""
-        alike = defaultdict(list)
-        for name, pair in zip(names, levels):
-            if isinstance(pair[0], bool) or pair != (0, 1):
-                alike[pair if not isinstance(pair[0], bool) else ("False", "True")].append(name)
-        for (zero, one), members in alike.items():
-            if (zero, one) == ("False", "True"):
-                continue
-            kind = "text column" if isinstance(zero, str) or isinstance(one, str) else "column"
-            verb = "is a variable" if len(members) == 1 else "are variables"
-            which = f"{counted(len(members), kind)} {verb} with {zero!r} as 0 and {one!r} as 1"
-            self.notes.append(f"{which}: {listing(members, 10)}")
-
-    def _note_twins(self, names: list[str], packed: np.ndarray, n_rows: int) -> None:
-        """Warn of columns that say the same thing, straight or turned round."""
-        padding = np.packbits(np.ones(n_rows, np.uint8))
-        first: dict[bytes, int] = {}
-        twins: dict[int, list[str]] = defaultdict(list)
-        for position, bits in enumerate(packed):
-            straight, turned = bits.tobytes(), (bits ^ padding).tobytes()
-            if straight in first:
-                twins[first[straight]].append(repr(names[position]))
-            elif turned in first:
-                twins[first[turned]].append(f"{names[position]!r} (turned round)")
-            else:
-                first[straight] = position
-        if twins:
-            words = [f"{names[position]!r} = {listing(others)}" for position, others in twins.items()]
-            text = f"identical columns: {listing(words)}"
-            self.notes.append(text)
-            warnings.warn(
-                f"{self.table.origin} has {text}. Their dependence is perfect and hides what else each "
-                "depends on; keep one of each with drop_columns unless that is what you want.",
-                EdgewiseWarning,
-                stacklevel=5,
-            )
 
     def _group_labels(self, keep: np.ndarray | None) -> tuple[str, ...] | None:
         if self.selection.group is None:

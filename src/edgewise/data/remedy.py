@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edgewise.data.problems import MISSING, Problem, counted, listing
+from edgewise.data.problems import MISSING, Fault, counted, listing
 
 
 def complete_rows(blanks: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
@@ -19,7 +19,7 @@ def complete_rows(blanks: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
 
 def blank_problem(
     blanks: Mapping[int, np.ndarray], names: Sequence[str], n_rows: int, dropping: bool
-) -> Problem:
+) -> Fault:
     """What to say about blank cells."""
     counts = {column: int(np.bitwise_count(bits).sum()) for column, bits in blanks.items()}
     worst = sorted(counts, key=lambda column: (-counts[column], column))
@@ -36,7 +36,7 @@ def blank_problem(
         text += "no row is complete, so that none would stay; leave out the columns with most blanks."
     else:
         text += "no row is complete, so that missing='drop' alone would leave none."
-    return Problem(MISSING, text, tuple(names[column] for column in worst))
+    return Fault(MISSING, text, tuple(names[column] for column in worst))
 
 
 def columns_to_leave_out(blanks: Mapping[int, np.ndarray], n_rows: int, n_columns: int) -> list[int]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from edgewise.data.levels import Factor, is_blank, level_key, plain_label
-from edgewise.data.problems import LEVELS, MISSING, NAMES, SHAPE, Problem, TableError, counted, listing
-from edgewise.data.sources import Table, open_table
+from edgewise.data.memory import Table
+from edgewise.data.problems import LEVELS, MISSING, NAMES, SHAPE, Fault, TableError, counted, listing
+from edgewise.data.sources import open_table
 from edgewise.data.table import BinaryData
 
 
@@ -36,14 +37,14 @@ def encode_rows(
     if isinstance(source, BinaryData):
         if source.names != tuple(names):
             raise TableError(
-                "the data", [Problem(NAMES, f"the columns must be {listing(names, 10)}, in this order.")]
+                "the data", [Fault(NAMES, f"the columns must be {listing(names, 10)}, in this order.")]
             )
         return source.values().astype(np.int8)
     table = open_table(source)
     places = _places(table, names, allow_missing)
     table.load([place for place in places if place is not None])
     result = np.full((table.n_rows, len(names)), -1, np.int8)
-    problems: list[Problem] = []
+    problems: list[Fault] = []
     for position, place in enumerate(places):
         if place is not None:
             result[:, position] = _codes(table, place, names[position], levels[position], problems)
@@ -54,7 +55,7 @@ def encode_rows(
         if not any(column in problem.columns for problem in problems):
             count = counted(int((result < 0).sum()), "cell")
             text = f"{count} blank, the first in column {column!r} at {table.where(row)}; fill them in."
-            problems.append(Problem(MISSING, text, (column,)))
+            problems.append(Fault(MISSING, text, (column,)))
     if problems:
         raise TableError(table.origin, problems)
     return result
@@ -67,7 +68,7 @@ def _places(table: Table, names: Sequence[str], allow_missing: bool) -> list[int
         twice = sorted({name for name in table.names if table.names.count(name) > 1} & set(names))
         if twice:
             text = f"column names must differ, and these do not: {listing(twice)}; rename them."
-            raise TableError(table.origin, [Problem(NAMES, text)])
+            raise TableError(table.origin, [Fault(NAMES, text)])
     absent = [name for name in names if name not in known]
     if not absent:
         return [known[name] for name in names]
@@ -78,17 +79,15 @@ def _places(table: Table, names: Sequence[str], allow_missing: bool) -> list[int
             text = (
                 f"it has {count} and the model has {counted(len(names), 'variable')}; give the same columns."
             )
-            raise TableError(table.origin, [Problem(SHAPE, text)])
+            raise TableError(table.origin, [Fault(SHAPE, text)])
         return list(range(len(names)))
     if allow_missing and len(absent) < len(names):
         return [known.get(name) for name in names]
     text = f"variables of the model are not there: {listing(absent, 10)}; add these columns."
-    raise TableError(table.origin, [Problem(NAMES, text, tuple(absent))])
+    raise TableError(table.origin, [Fault(NAMES, text, tuple(absent))])
 
 
-def _codes(
-    table: Table, place: int, name: str, levels: tuple[Any, Any], problems: list[Problem]
-) -> np.ndarray:
+def _codes(table: Table, place: int, name: str, levels: tuple[Any, Any], problems: list[Fault]) -> np.ndarray:
     lookup = {_key(levels[0]): 0, _key(levels[1]): 1}
     cells = table.column(place)
     if not isinstance(cells, Factor):
@@ -107,10 +106,10 @@ def _codes(
                 f"column {name!r} has {plain_label(label)!r} ({table.where(int(rows[0]))}); the model knows "
                 f"{levels[0]!r} and {levels[1]!r}."
             )
-            problems.append(Problem(LEVELS, text, (name,)))
+            problems.append(Fault(LEVELS, text, (name,)))
             break
         codes[position] = code
-    return codes[cells.codes]
+    return np.asarray(codes[cells.codes])
 
 
 def _key(label: Any) -> Any:

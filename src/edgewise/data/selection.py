@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data.problems import NAMES, SHAPE, Problem, counted, listing
+from edgewise.data.problems import NAMES, SHAPE, Fault, counted, listing
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def select(
     drop_columns: Iterable[str | int] | None,
     group: str | int | None,
     sample_weight: Any,
-    problems: list[Problem],
+    problems: list[Fault],
 ) -> Selection:
     """Find the columns that are asked for; what is wrong with them or their names goes to `problems`."""
     group_column = find(names, group, "group", problems) if group is not None else None
@@ -38,7 +38,7 @@ def select(
         chosen = [find(names, column, "columns", problems) for column in as_list(columns)]
         for column, times in Counter(chosen).items():
             if times > 1 and column is not None:
-                problems.append(Problem(NAMES, f"columns names {names[column]!r} twice; name it once."))
+                problems.append(Fault(NAMES, f"columns names {names[column]!r} twice; name it once."))
     aside = {find(names, column, "drop_columns", problems) for column in as_list(drop_columns or ())}
     aside |= {group_column, weight, None}
     variables = [column for column in dict.fromkeys(chosen) if column is not None and column not in aside]
@@ -46,7 +46,7 @@ def select(
     if len(variables) < 2 and not problems:
         left = f"only the column {names[variables[0]]!r} is" if variables else "no column is"
         problems.append(
-            Problem(
+            Fault(
                 SHAPE,
                 f"{left} a variable, of {counted(len(names), 'column')} in all; dependence needs two or more "
                 "variables.",
@@ -55,7 +55,7 @@ def select(
     return Selection(variables, group_column, weight)
 
 
-def find(names: Sequence[str], column: str | int, argument: str, problems: list[Problem]) -> int | None:
+def find(names: Sequence[str], column: str | int, argument: str, problems: list[Fault]) -> int | None:
     """Position of a column given by name, or by number where no column has that name."""
     if str(column) in names:
         return list(names).index(str(column))
@@ -68,7 +68,7 @@ def find(names: Sequence[str], column: str | int, argument: str, problems: list[
         if close
         else f"the columns are {listing(names, 10)}."
     )
-    problems.append(Problem(NAMES, f"{argument} asks for a column {column!r}, which is not there; {hint}"))
+    problems.append(Fault(NAMES, f"{argument} asks for a column {column!r}, which is not there; {hint}"))
     return None
 
 
@@ -77,11 +77,11 @@ def as_list(columns: Any) -> list[Any]:
     return [columns] if isinstance(columns, str | int | np.integer) else list(columns)
 
 
-def _check_names(names: Sequence[str], variables: Sequence[int], problems: list[Problem]) -> None:
+def _check_names(names: Sequence[str], variables: Sequence[int], problems: list[Fault]) -> None:
     unnamed = [column for column in variables if not names[column].strip()]
     if unnamed:
         problems.append(
-            Problem(
+            Fault(
                 NAMES,
                 f"{counted(len(unnamed), 'column')} without a name (number "
                 f"{listing([k + 1 for k in unnamed])} from the left); name every column, or leave it out "
@@ -96,7 +96,7 @@ def _check_names(names: Sequence[str], variables: Sequence[int], problems: list[
     if repeated:
         words = [f"{name!r} (columns {listing(where)})" for name, where in repeated.items()]
         problems.append(
-            Problem(
+            Fault(
                 NAMES,
                 f"column names must differ, and these do not: {listing(words)}; rename them.",
                 tuple(repeated),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,18 @@ class BinaryData:
     group: tuple[str, ...] | None = None
     group_name: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("packed", "weights"):
+            array = getattr(self, name)
+            if array is not None:
+                locked = array.view()
+                locked.flags.writeable = False
+                object.__setattr__(self, name, locked)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
     @property
     def n_variables(self) -> int:
         """Number p of variables."""
@@ -78,8 +91,11 @@ class BinaryData:
 
     def digest(self) -> str:
         """SHA-256 of names, levels, values and weights: equal data, equal digest, on every machine."""
-        labels = [[_plain(label) for label in pair] for pair in self.levels]
-        head = json.dumps([list(self.names), labels, self.n_rows], ensure_ascii=True)
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        head = json.dumps([list(self.names), _labels(self.levels), self.n_rows], ensure_ascii=True)
         total = hashlib.sha256(head.encode())
         total.update(np.ascontiguousarray(self.packed).tobytes())
         if self.weights is not None:
@@ -89,6 +105,10 @@ class BinaryData:
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else ", weighted"
         return f"BinaryData({self.n_rows} rows x {self.n_variables} variables{weighted})"
+
+
+def _labels(levels: tuple[tuple[Any, Any], ...]) -> list[list[Any]]:
+    return [[_plain(label) for label in pair] for pair in levels]
 
 
 def _plain(label: Any) -> Any:

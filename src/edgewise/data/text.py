@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data.files import GZIP_ERRORS, HEAD, Content
+from edgewise.data.content import GZIP_ERRORS, HEAD, Content
 from edgewise.data.levels import BLANKS, Factor, factorise
-from edgewise.data.problems import SHAPE, Problem, TableError
-from edgewise.data.sources import pandas_cells
+from edgewise.data.memory import pandas_cells
+from edgewise.data.problems import SHAPE, Fault, TableError
 from edgewise.data.tokens import Levels, PlainBody, read_plain
 from edgewise.errors import FileError
 
@@ -43,13 +43,13 @@ def open_text(content: Content) -> TextTable:
             else "separate the columns by commas, or give a table with two or more columns"
         )
         raise TableError(
-            content.origin, [Problem(SHAPE, f"the first line has one column only, {header[0]!r}; {hint}.")]
+            content.origin, [Fault(SHAPE, f"the first line has one column only, {header[0]!r}; {hint}.")]
         )
     if all(name.casefold() in DATA_WORDS for name in header) and not _numbered(header):
         raise TableError(
             content.origin,
             [
-                Problem(
+                Fault(
                     SHAPE,
                     f"the first line ({delimiter.join(header)[:40]}...) looks like data; "
                     "put a line of column names before it.",
@@ -58,7 +58,7 @@ def open_text(content: Content) -> TextTable:
         )
     if first is None:
         raise TableError(
-            content.origin, [Problem(SHAPE, "it has column names and no rows; add the observations.")]
+            content.origin, [Fault(SHAPE, "it has column names and no rows; add the observations.")]
         )
     if len(first) != len(header):
         hint = "give every line one field per column"

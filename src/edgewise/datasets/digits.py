@@ -24,4 +24,4 @@ def digits() -> np.ndarray:
     """
     from sklearn.datasets import load_digits
 
-    return (load_digits().data >= HALF_INK).astype(np.uint8)
+    return np.asarray((load_digits().data >= HALF_INK).astype(np.uint8))

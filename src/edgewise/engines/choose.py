@@ -6,9 +6,8 @@ The rule counts operations; it never looks at a clock, so that the same problem 
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
-from edgewise.engines.protocol import Problem
+from edgewise.engines.protocol import Engine, Problem
 from edgewise.errors import DataError
 
 MOST_SUMMED = 16
@@ -23,7 +22,7 @@ ENGINES = {
 }
 
 
-def load_engine(name: str) -> Any:
+def load_engine(name: str) -> type[Engine]:
     """Class of an engine: one of :data:`ENGINES`, or ``"module:Class"`` for an engine of your own."""
     path = ENGINES.get(name, name)
     module, separator, attribute = path.partition(":")
@@ -33,13 +32,14 @@ def load_engine(name: str) -> Any:
             f"There is no engine {name!r}; choose one of {known}, or 'module:Class' for your own."
         )
     try:
-        return getattr(importlib.import_module(module), attribute)
+        found: type[Engine] = getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
             raise
         raise DataError(f"The engine {name!r} cannot be found: there is no module {module!r}.") from None
     except AttributeError:
         raise DataError(f"The engine {name!r} cannot be found in the module {module!r}.") from None
+    return found
 
 
 def choose(problem: Problem) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """What an engine is: one Markov chain over graphs and parameters that can be run, read, saved and resumed.
 
-An engine knows nothing of other chains, files, progress or clocks; ``chains.py`` does all that between
+An engine knows nothing of other chains, files, progress or clocks; ``run`` does all that between
 blocks of iterations.
 """
 
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from edgewise.data.table import BinaryData
 from edgewise.draws.draws import Draws
 from edgewise.features import Features, Statistics
 from edgewise.priors import ResolvedPrior
@@ -21,11 +22,24 @@ STARTS = ("default", "empty", "random", "full")
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything an engine is told: the candidates, what the data say of them, and the prior."""
+    """Everything an engine is told.
+
+    Attributes
+    ----------
+    features : Features
+        The candidates.
+    statistics : Statistics
+        What the data say of them.
+    prior : ResolvedPrior
+        The prior laid out over them.
+    rows : BinaryData, optional
+        The rows with their weights, not to be changed; None where nothing but the statistics is known.
+    """
 
     features: Features
     statistics: Statistics
     prior: ResolvedPrior
+    rows: BinaryData | None = None
 
 
 class Engine(Protocol):

@@ -83,16 +83,16 @@ class Enumeration:
 
     def means(self) -> np.ndarray:
         """Mean of every feature, biases first."""
-        return self._all_ones()[self.numbers]
+        return np.asarray(self._all_ones()[self.numbers])
 
     def second_moments(self) -> np.ndarray:
         """E[f_a f_b] of all features: the mean of the product over the union of the two cliques."""
-        return self._all_ones()[self.numbers[:, None] | self.numbers[None, :]]
+        return np.asarray(self._all_ones()[self.numbers[:, None] | self.numbers[None, :]])
 
     def pair_marginals(self) -> np.ndarray:
         """P(x_i = 1, x_j = 1), with P(x_i = 1) on the diagonal."""
         bits = 1 << np.arange(self.n_variables)
-        return self._all_ones()[bits[:, None] | bits[None, :]]
+        return np.asarray(self._all_ones()[bits[:, None] | bits[None, :]])
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Independent states by inversion of the cumulative probabilities: uint8 (n, p)."""

@@ -228,7 +228,7 @@ class _GroupTable:
         for column, terms in enumerate(self.varying):
             for outside, weight in terms:
                 factors[:, column] += weight * rows[:, outside].prod(axis=1)
-        return factors @ self.contains + self.constant
+        return np.asarray(factors @ self.contains + self.constant)
 
 
 def _check_conditional(model: MRF, group: Sequence[int | str], rows: Any) -> tuple[list[int], np.ndarray]:
@@ -271,7 +271,7 @@ def _check_conditional(model: MRF, group: Sequence[int | str], rows: Any) -> tup
 
 def _log_sum(log_values: np.ndarray) -> np.ndarray:
     peak = log_values.max(axis=1)
-    return peak + np.log(np.exp(log_values - peak[:, None]).sum(axis=1))
+    return np.asarray(peak + np.log(np.exp(log_values - peak[:, None]).sum(axis=1)))
 
 
 def _orders(model: MRF) -> tuple[Order, ...]:

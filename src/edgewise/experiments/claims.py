@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edgewise.experiments.plan import interpolated
+from edgewise.experiments.study import interpolated
 
 if TYPE_CHECKING:
     import pandas

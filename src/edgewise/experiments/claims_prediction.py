@@ -22,7 +22,7 @@ from edgewise.experiments.claims import (
     wins,
 )
 from edgewise.experiments.fig9 import mean_path
-from edgewise.experiments.plan import interpolated, mean_curve
+from edgewise.experiments.study import interpolated, mean_curve
 
 if TYPE_CHECKING:
     import pandas

@@ -9,38 +9,23 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import edgewise
+from edgewise._version import __version__
+from edgewise.atomic import replacing
 from edgewise.datasets.mnist import find_images
-from edgewise.errors import DataError, FileError
+from edgewise.errors import FileError
 from edgewise.experiments.data import check_images, image_source
-from edgewise.experiments.plan import Plan, Results, Tables
+from edgewise.experiments.figures import FIGURES, RUN, chosen_figures, figure_module
+from edgewise.experiments.gallery import show_claims, write_claims, write_page
 from edgewise.experiments.profiles import find_profile
 from edgewise.experiments.runner import Task, finished, run_tasks, unique
+from edgewise.experiments.study import Results, Study, Tables
 
-FIGURES = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "other")
 TASKS = "tasks"
-RUN = "run.json"
 COLOURS = 256
-
-
-def figure_module(name: str) -> ModuleType:
-    """The module of a figure."""
-    return import_module(f"edgewise.experiments.{name}")
-
-
-def chosen_figures(name: str) -> tuple[str, ...]:
-    """The figures that a word on the command line stands for."""
-    if name == "all":
-        return FIGURES
-    short = f"fig{name}" if name.isdigit() else name
-    if short not in FIGURES:
-        raise DataError(f"There is no figure {name!r}; the figures are {', '.join(FIGURES)} and all.")
-    return (short,)
 
 
 def run(
@@ -89,32 +74,30 @@ def run(
     directory = Path(directory)
     if data is None and find_images(None, "train"):
         data = os.environ["EDGEWISE_DATA"]
-    plan = Plan(find_profile(profile), int(seed), None if data is None else str(data))
+    study = Study(find_profile(profile), int(seed), None if data is None else str(data))
     modules = {name: figure_module(name) for name in names}
     # The tasks of several figures are one list: longest first keeps all processors busy to the end.
-    tasks = unique(task for module in modules.values() for task in module.tasks(plan))
+    tasks = unique(task for module in modules.values() for task in module.tasks(study))
     jobs = (os.cpu_count() or 1) if jobs < 1 else jobs
-    _announce(plan, tasks, finished(tasks, directory / TASKS), jobs)
+    _announce(study, tasks, finished(tasks, directory / TASKS), jobs)
     if plan_only:
         return directory
-    earlier = _check_directory(directory, plan)
+    earlier = _check_directory(directory, study)
     if not draw_only and any(task.arguments.get("kind") == "mnist" for task in tasks):
-        check_images(plan.profile.images, plan.data)
+        check_images(study.profile.images, study.data)
     results: dict[str, Any] = {}
     if draw_only:
         results |= finished(tasks, directory / TASKS)
     else:
         results |= _run(tasks, directory, jobs, executor)
-    while new := _follow_ups(modules.values(), plan, results, tasks):
+    while new := _follow_ups(modules.values(), study, results, tasks):
         tasks += new
         results |= finished(new, directory / TASKS) if draw_only else _run(new, directory, jobs, executor)
     shown = tuple(name for name in FIGURES if name in names or name in earlier)
-    state = _state(plan, shown, results, directory)
+    state = _state(study, shown, results, directory)
     _write_json(directory / RUN, state)
     for name, module in modules.items():
-        write_figure(name, module, plan, results, directory, state)
-    from edgewise.experiments.gallery import show_claims, write_claims, write_page
-
+        write_figure(name, module, study, results, directory, state)
     judgements = write_claims(directory)
     show_claims(judgements)
     made = write_page(directory, directory / "reproduction.md", directory)
@@ -142,28 +125,28 @@ def _run(tasks: Sequence[Task], directory: Path, jobs: int, executor: Any) -> di
     return run_tasks(tasks, directory / TASKS, jobs=jobs, executor=executor, progress=progress)
 
 
-def _follow_ups(modules: Any, plan: Plan, results: Results, planned: Sequence[Task]) -> list[Task]:
+def _follow_ups(modules: Any, study: Study, results: Results, planned: Sequence[Task]) -> list[Task]:
     """Tasks that follow from the results and are not planned yet."""
     known = {task.key for task in planned}
     return unique(
         task
         for module in modules
         if hasattr(module, "follow_up")
-        for task in module.follow_up(plan, results)
+        for task in module.follow_up(study, results)
         if task.key not in known
     )
 
 
 def write_figure(
-    name: str, module: ModuleType, plan: Plan, results: Results, directory: Path, state: dict[str, Any]
+    name: str, module: ModuleType, study: Study, results: Results, directory: Path, state: dict[str, Any]
 ) -> None:
     """Write the tables of one figure, what they were made from, and the picture."""
-    tables: Tables = module.tables(plan, results)
+    tables: Tables = module.tables(study, results)
     if not tables:
         return
-    tasks = list(module.tasks(plan))
+    tasks = list(module.tasks(study))
     if hasattr(module, "follow_up"):
-        tasks += module.follow_up(plan, results)
+        tasks += module.follow_up(study, results)
     for label, table in tables.items():
         _write(
             directory / f"{label}.csv", table.to_csv(index=False, float_format="%.8g", lineterminator="\n")
@@ -199,7 +182,8 @@ def save_picture(picture: Any, path: Path) -> None:
     with Image.open(content) as image:
         # An octree keeps the colours of thin lines, which a median cut would merge.
         small = image.convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        small.save(path, optimize=True)
+        with replacing(path) as file:
+            small.save(file, format="png", optimize=True)
 
 
 def _enough(name: str, tables: Tables) -> bool:
@@ -215,26 +199,26 @@ def _enough(name: str, tables: Tables) -> bool:
     return needed.get(name, {name}) <= set(tables)
 
 
-def _state(plan: Plan, figures: tuple[str, ...], results: Results, directory: Path) -> dict[str, Any]:
+def _state(study: Study, figures: tuple[str, ...], results: Results, directory: Path) -> dict[str, Any]:
     """What the directory has: the figures of this run and of earlier ones."""
     from edgewise.run.chains import versions
 
     modules = [figure_module(name) for name in figures]
     tasks: list[Task] = []
-    new = unique(task for module in modules for task in module.tasks(plan))
+    new = unique(task for module in modules for task in module.tasks(study))
     while new:
         tasks += new
         others = [task for task in new if task.key not in results]
         results = {**results, **finished(others, directory / TASKS)}
-        new = _follow_ups(modules, plan, results, tasks)
+        new = _follow_ups(modules, study, results, tasks)
     done = [task for task in tasks if task.key in results]
     return {
         "figures": list(figures),
-        "profile": plan.profile.name,
-        "seed": plan.seed,
-        "settings": plan.profile.to_dict(),
+        "profile": study.profile.name,
+        "seed": study.seed,
+        "settings": study.profile.to_dict(),
         "versions": versions() | {"edgewise": _versions_used(done, results)},
-        "images": image_source(plan.profile.images, plan.data),
+        "images": image_source(study.profile.images, study.data),
         "tasks": len(tasks),
         "finished": len(done),
         "processor_seconds": round(sum(results[task.key].seconds for task in done), 1),
@@ -246,27 +230,27 @@ def _versions_used(tasks: Sequence[Task], results: Results) -> str:
     """The versions of edgewise that computed the tasks; a task is kept when the package is renewed."""
     counts = Counter(results[task.key].version for task in tasks)
     if len(counts) < 2:
-        return next(iter(counts), edgewise.__version__)
+        return next(iter(counts), __version__)
     return " and ".join(f"{version} ({count} tasks)" for version, count in sorted(counts.items()))
 
 
-def _check_directory(directory: Path, plan: Plan) -> tuple[str, ...]:
+def _check_directory(directory: Path, study: Study) -> tuple[str, ...]:
     """Tables of one directory belong to one profile, seed and source of images; the figures it has."""
     path = directory / RUN
     figures: tuple[str, ...] = ()
     if path.exists():
         state = json.loads(path.read_text())
         figures = tuple(state.get("figures", FIGURES))
-        if (state["profile"], state["seed"]) != (plan.profile.name, plan.seed):
+        if (state["profile"], state["seed"]) != (study.profile.name, study.seed):
             raise FileError(
                 f"{directory} has a run of the profile {state['profile']} with seed {state['seed']}. "
                 "Use another directory, or that profile and seed to go on with it."
             )
-        images = image_source(plan.profile.images, plan.data)
+        images = image_source(study.profile.images, study.data)
         if images != state["images"] and any(
             task.arguments.get("kind") == "mnist"
             for name in figures
-            for task in figure_module(name).tasks(plan)
+            for task in figure_module(name).tasks(study)
         ):
             raise FileError(
                 f"The images of {directory} are {state['images']}; now they would be {images}. Give their "
@@ -279,10 +263,10 @@ def _check_directory(directory: Path, plan: Plan) -> tuple[str, ...]:
     return figures
 
 
-def _announce(plan: Plan, tasks: Sequence[Task], done: Results, jobs: int) -> None:
+def _announce(study: Study, tasks: Sequence[Task], done: Results, jobs: int) -> None:
     left = sum(task.cost for task in tasks if task.key not in done)
     _say(
-        f"Profile {plan.profile.name}, seed {plan.seed}: {len(tasks)} tasks, {len(done)} finished; about "
+        f"Profile {study.profile.name}, seed {study.seed}: {len(tasks)} tasks, {len(done)} finished; about "
         f"{_duration(left)} of processor time to go, {_duration(left / jobs)} with {jobs} "
         f"process{'es' * (jobs > 1)}."
     )
@@ -308,9 +292,8 @@ def _say(text: str) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    os.replace(temporary, path)
+    with replacing(path, "utf-8") as file:
+        file.write(text)
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.experiments.plan import mean_curve
+from edgewise.experiments.study import mean_curve
 from edgewise.plots.style import INK, NEUTRAL, plain
 
 if TYPE_CHECKING:

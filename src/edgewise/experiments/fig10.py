@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edgewise.experiments.drawing import curves, focus, legend, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables, score_table
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, score_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,17 +15,17 @@ TITLE = "Predictive score against edge density on MNIST"
 METHODS = ("Bayes p0", "Bayes PM p0", "Wain Max", "Wain Min", "MLE", "Bayes", "Bayes PM")
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """All methods on all training sets of each size."""
     found = []
-    for rows in plan.profile.mnist_rows:
-        found += plan.comparison("mnist", rows, range(plan.replicates("mnist", rows)))
+    for rows in study.profile.mnist_rows:
+        found += study.comparison("mnist", rows, range(study.replicates("mnist", rows)))
     return found
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """One row per model."""
-    table = score_table(tasks(plan), results)
+    table = score_table(tasks(study), results)
     return {} if table.empty else {"fig10": table.round(6)}
 
 

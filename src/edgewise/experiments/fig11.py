@@ -9,8 +9,8 @@ import numpy as np
 from edgewise.experiments.data import case
 from edgewise.experiments.drawing import new_figure
 from edgewise.experiments.methods import LASSOS, place
-from edgewise.experiments.plan import Plan, Results, Tables, matched, nearest
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, matched, nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,74 +21,74 @@ SHOWN = 36
 REAL = "test images"
 
 
-def _rows(plan: Plan) -> int:
-    return plan.profile.mnist_rows[-1]
+def _rows(study: Study) -> int:
+    return study.profile.mnist_rows[-1]
 
 
-def _grid(plan: Plan) -> list[tuple[float, Task]]:
-    return [(p0, plan.bayes("mnist", _rows(plan), 0, p0)) for p0 in plan.grid("mnist")]
+def _grid(study: Study) -> list[tuple[float, Task]]:
+    return [(p0, study.bayes("mnist", _rows(study), 0, p0)) for p0 in study.grid("mnist")]
 
 
-def _lasso(plan: Plan, method: str) -> Task:
-    return plan.lasso(
+def _lasso(study: Study, method: str) -> Task:
+    return study.lasso(
         "mnist",
-        _rows(plan),
+        _rows(study),
         0,
         method,
         densities=(DENSITY,),
-        generated=plan.profile.samples,
+        generated=study.profile.samples,
         label="-fig11",
     )
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """Both paths at the density, and the fixed-p0 fits between which the right p0 lies."""
-    return [_lasso(plan, "Wain"), _lasso(plan, "MLE"), *(task for _, task in _grid(plan))]
+    return [_lasso(study, "Wain"), _lasso(study, "MLE"), *(task for _, task in _grid(study))]
 
 
-def _fits(plan: Plan, results: Results) -> dict[str, list[Task]]:
+def _fits(study: Study, results: Results) -> dict[str, list[Task]]:
     """Fits whose mixture, or whose median model, should have the density."""
 
     def fits(method: str, label: str) -> list[Task]:
         def fit(p0: float) -> Task:
-            return plan.bayes(
-                "mnist", _rows(plan), 0, p0, label=f"-fig11{label}", generated=plan.profile.samples
+            return study.bayes(
+                "mnist", _rows(study), 0, p0, label=f"-fig11{label}", generated=study.profile.samples
             )
 
-        return matched(fit, _grid(plan), results, DENSITY, method, plan.profile.matching_fits)
+        return matched(fit, _grid(study), results, DENSITY, method, study.profile.matching_fits)
 
     return {"Bayes": fits("Bayes", "-mixture"), "Bayes PM": fits("Bayes PM", "-median")}
 
 
-def follow_up(plan: Plan, results: Results) -> list[Task]:
+def follow_up(study: Study, results: Results) -> list[Task]:
     """Fits whose mixture, or whose median model, should have the density."""
-    return [task for tasks in _fits(plan, results).values() for task in tasks]
+    return [task for tasks in _fits(study, results).values() for task in tasks]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """The images as strings of zeros and ones, and how far they are from real ones."""
     import pandas
 
     images: dict[str, np.ndarray] = {}
     scores: dict[str, dict[str, float]] = {}
-    for method, tried in _fits(plan, results).items():
+    for method, tried in _fits(study, results).items():
         task = nearest(tried, results, DENSITY, method)
         if task is not None:
             images[method] = results[task.key].arrays[f"samples {method}"]
             scores[method] = results[task.key].values["scores"][method]
     for method in LASSOS:
-        result = results.get(_lasso(plan, "MLE" if method == "MLE" else "Wain").key)
+        result = results.get(_lasso(study, "MLE" if method == "MLE" else "Wain").key)
         label = f"{method} {DENSITY:g}"
         if result is not None and f"samples {label}" in result.arrays:
             images[method] = result.arrays[f"samples {label}"]
             scores[method] = result.values["at"][label]
     if not images:
         return {}
-    profile = plan.profile
-    here = case("mnist", _rows(plan), 0, plan.seed, **place(profile, "mnist", plan.data))
+    profile = study.profile
+    here = case("mnist", _rows(study), 0, study.seed, **place(profile, "mnist", study.data))
     # Real images are the yardstick; they are measured but not copied into the table. The files have two kinds
     # of writers one after the other, so that halves must be mixed.
-    test = here.test[np.random.default_rng([plan.seed, 3]).permutation(len(here.test))]
+    test = here.test[np.random.default_rng([study.seed, 3]).permutation(len(here.test))]
     half = len(test) // 2
     images[REAL] = test[:half][: profile.samples]
     assert here.shape is not None

@@ -8,8 +8,8 @@ import numpy as np
 
 from edgewise.experiments import dynamics
 from edgewise.experiments.drawing import identity, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables
 from edgewise.plots.style import CYCLE, LINE_STYLES, MARKERS, NEUTRAL
 
 if TYPE_CHECKING:
@@ -19,33 +19,33 @@ TITLE = "Momentum refreshment in the Langevin dynamics"
 COMPARED = (0.0, 0.9)
 
 
-def _chain(plan: Plan, step: float, alpha: float) -> Task:
+def _chain(study: Study, step: float, alpha: float) -> Task:
     share = 1.0 if step in (dynamics.PUBLISHED, dynamics.MEASURED) else 0.1
-    return dynamics.fixed_graph_task(plan.profile, plan.seed, "langevin", step, alpha, share)
+    return dynamics.fixed_graph_task(study.profile, study.seed, "langevin", step, alpha, share)
 
 
-def _exact(plan: Plan) -> Task:
-    return dynamics.fixed_graph_task(plan.profile, plan.seed, "exact")
+def _exact(study: Study) -> Task:
+    return dynamics.fixed_graph_task(study.profile, study.seed, "exact")
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """The published step and one at which means can be told, with and without momentum; a grid of both."""
     steps = (dynamics.PUBLISHED, dynamics.MEASURED)
     pairs = [(step, alpha) for step in steps for alpha in COMPARED]
     pairs += [(step, alpha) for step in dynamics.STEPS for alpha in dynamics.ALPHAS]
-    return [_exact(plan), *(_chain(plan, step, alpha) for step, alpha in pairs)]
+    return [_exact(study), *(_chain(study, step, alpha) for step, alpha in pairs)]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """Parameters (mean, sd by step and alpha), their autocorrelation, and the error of each setting."""
     import pandas
 
     found: Tables = {}
-    exact = results.get(_exact(plan).key)
+    exact = results.get(_exact(study).key)
     parameters, curves, errors = [], [], []
     for step in (dynamics.PUBLISHED, dynamics.MEASURED, *dynamics.STEPS):
         for alpha in dynamics.ALPHAS:
-            result = results.get(_chain(plan, step, alpha).key)
+            result = results.get(_chain(study, step, alpha).key)
             if result is None:
                 continue
             mean, sd, ess = (result.arrays[name] for name in ("mean", "sd", "ess"))

@@ -8,8 +8,8 @@ import numpy as np
 
 from edgewise.experiments.drawing import STYLES, new_figure
 from edgewise.experiments.methods import BINS, bayes_name
-from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,16 +19,16 @@ ENGINES = ("exact", "particle", "langevin")
 TARGETS = (0.95, 0.75, 0.5, 0.25)
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """One training set with all three engines."""
-    return [plan.bayes("block", plan.profile.rows, 0, None, engine=engine) for engine in ENGINES]
+    return [study.bayes("block", study.profile.rows, 0, None, engine=engine) for engine in ENGINES]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """Share of the draws in every bin, given that the edge is present, for edges of four probabilities."""
     import pandas
 
-    found = {engine: results[task.key] for engine, task in zip(ENGINES, tasks(plan)) if task.key in results}
+    found = {engine: results[task.key] for engine, task in zip(ENGINES, tasks(study)) if task.key in results}
     if "exact" not in found:
         return {}
     inclusion = found["exact"].arrays["inclusion"]

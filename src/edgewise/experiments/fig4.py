@@ -8,8 +8,8 @@ import numpy as np
 
 from edgewise.experiments.drawing import STYLES, identity, legend, new_figure
 from edgewise.experiments.methods import bayes_name
-from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables
 
 if TYPE_CHECKING:
     import pandas
@@ -22,25 +22,25 @@ STATISTICS = ("inclusion", "mean", "sd")
 LEAST_INCLUSION = 0.05
 
 
-def _task(plan: Plan, engine: str, p0: float) -> Task:
-    return plan.bayes("block", plan.profile.rows, 0, p0, engine=engine)
+def _task(study: Study, engine: str, p0: float) -> Task:
+    return study.bayes("block", study.profile.rows, 0, p0, engine=engine)
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """One training set, all p0, all engines."""
-    return [_task(plan, engine, p0) for p0 in plan.grid("block") for engine in ("exact", *OTHERS)]
+    return [_task(study, engine, p0) for p0 in study.grid("block") for engine in ("exact", *OTHERS)]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """One row per edge, p0 and approximate engine, with its own numbers and the exact ones."""
     import pandas
 
     rows = []
     i, j = np.triu_indices(12, 1)
-    for p0 in plan.grid("block"):
-        exact = results.get(_task(plan, "exact", p0).key)
+    for p0 in study.grid("block"):
+        exact = results.get(_task(study, "exact", p0).key)
         for engine in OTHERS:
-            other = results.get(_task(plan, engine, p0).key)
+            other = results.get(_task(study, engine, p0).key)
             if exact is None or other is None:
                 continue
             for k in range(len(i)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edgewise.experiments.drawing import STYLES, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables, score_table
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, score_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,16 +28,16 @@ COLUMNS = [
 ]
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """All methods on all lattice training sets, and Algorithm 1 on the first."""
-    rows = plan.profile.rows
-    found = plan.comparison("lattice", rows, range(plan.replicates("lattice", rows)))
-    return [*found, plan.bayes("lattice", rows, 0, None, engine="langevin")]
+    rows = study.profile.rows
+    found = study.comparison("lattice", rows, range(study.replicates("lattice", rows)))
+    return [*found, study.bayes("lattice", rows, 0, None, engine="langevin")]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """One row per model."""
-    table = score_table(tasks(plan), results)
+    table = score_table(tasks(study), results)
     if table.empty:
         return {}
     kept = table["method"].isin([*LINES, *POINTS])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from edgewise.experiments.data import true_model
 from edgewise.experiments.drawing import curves, focus, legend, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables, score_table
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, score_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,24 +17,24 @@ KINDS = ("block", "lattice")
 METHODS = ("Bayes p0", "Bayes PM p0", "Wain Max", "Wain Min", "MLE", "Bayes", "Bayes PM", "Bayes Algorithm 1")
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """All methods on all training sets of both models, and Algorithm 1 once on the lattice."""
-    rows = plan.profile.rows
-    found = [plan.bayes("lattice", rows, 0, None, engine="langevin")]
+    rows = study.profile.rows
+    found = [study.bayes("lattice", rows, 0, None, engine="langevin")]
     for kind in KINDS:
-        found += plan.comparison(kind, rows, range(plan.replicates(kind, rows)))
+        found += study.comparison(kind, rows, range(study.replicates(kind, rows)))
     return found
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """One row per model; the true densities in a table of their own."""
     import pandas
 
-    table = score_table(tasks(plan), results)
+    table = score_table(tasks(study), results)
     if table.empty:
         return {}
     true = [
-        {"kind": kind, "density": true_model(kind, plan.seed, plan.profile.side).density} for kind in KINDS
+        {"kind": kind, "density": true_model(kind, study.seed, study.profile.side).density} for kind in KINDS
     ]
     return {"fig6": table.round(6), "fig6_truth": pandas.DataFrame(true)}
 

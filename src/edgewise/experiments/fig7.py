@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edgewise.experiments.drawing import curves, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables, score_table
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, score_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,19 +16,19 @@ ENGINES = ("exact", "particle", "langevin")
 METHODS = ("Bayes Exact p0", "Bayes p0", "Bayes Algorithm 1 p0", "Bayes Exact", "Bayes", "Bayes Algorithm 1")
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """One training set with all engines, learned and fixed p0."""
-    rows = plan.profile.rows
+    rows = study.profile.rows
     return [
-        plan.bayes("block", rows, 0, p0, engine=engine)
-        for p0 in (None, *plan.grid("block"))
+        study.bayes("block", rows, 0, p0, engine=engine)
+        for p0 in (None, *study.grid("block"))
         for engine in ENGINES
     ]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """One row per model."""
-    table = score_table(tasks(plan), results)
+    table = score_table(tasks(study), results)
     return {} if table.empty else {"fig7": table.round(6)}
 
 

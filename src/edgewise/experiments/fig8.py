@@ -8,8 +8,8 @@ import numpy as np
 
 from edgewise.experiments.data import true_model
 from edgewise.experiments.drawing import STYLES, legend, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables, matched, nearest
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, matched, nearest
 from edgewise.plots.style import INK
 
 if TYPE_CHECKING:
@@ -19,48 +19,48 @@ TITLE = "Selective shrinkage on the lattice"
 DENSITIES = (0.03, 0.65)
 
 
-def _lasso(plan: Plan) -> Task:
-    return plan.lasso("lattice", plan.profile.rows, 0, "Wain", densities=DENSITIES, label="-fig8")
+def _lasso(study: Study) -> Task:
+    return study.lasso("lattice", study.profile.rows, 0, "Wain", densities=DENSITIES, label="-fig8")
 
 
-def _grid(plan: Plan) -> list[tuple[float, Task]]:
-    return [(p0, plan.bayes("lattice", plan.profile.rows, 0, p0)) for p0 in plan.grid("lattice")]
+def _grid(study: Study) -> list[tuple[float, Task]]:
+    return [(p0, study.bayes("lattice", study.profile.rows, 0, p0)) for p0 in study.grid("lattice")]
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """The path at both densities, and the fixed-p0 fits between which the right p0 lies."""
-    return [_lasso(plan), *(task for _, task in _grid(plan))]
+    return [_lasso(study), *(task for _, task in _grid(study))]
 
 
-def _fits(plan: Plan, results: Results) -> dict[float, list[Task]]:
+def _fits(study: Study, results: Results) -> dict[float, list[Task]]:
     """Fits at the p0 at which the median model should have each density."""
 
     def fits(density: float) -> list[Task]:
         def fit(p0: float) -> Task:
-            return plan.bayes("lattice", plan.profile.rows, 0, p0, label=f"-at{density:g}")
+            return study.bayes("lattice", study.profile.rows, 0, p0, label=f"-at{density:g}")
 
-        return matched(fit, _grid(plan), results, density, "Bayes PM", plan.profile.matching_fits)
+        return matched(fit, _grid(study), results, density, "Bayes PM", study.profile.matching_fits)
 
     return {density: fits(density) for density in DENSITIES}
 
 
-def follow_up(plan: Plan, results: Results) -> list[Task]:
+def follow_up(study: Study, results: Results) -> list[Task]:
     """Fits whose median model should have each density."""
-    return [task for tasks in _fits(plan, results).values() for task in tasks]
+    return [task for tasks in _fits(study, results).values() for task in tasks]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """|parameter| of every pair that is not zero in all models, at both densities."""
     import pandas
 
-    path = results.get(_lasso(plan).key)
+    path = results.get(_lasso(study).key)
     if path is None:
         return {}
-    truth = true_model("lattice", plan.seed, plan.profile.side)
+    truth = true_model("lattice", study.seed, study.profile.side)
     upper = np.triu_indices(truth.n_variables, 1)
     true = truth.coupling[upper]
     parts, facts = [], []
-    for density, tried in _fits(plan, results).items():
+    for density, tried in _fits(study, results).items():
         label = f"Wain Max {density:g}"
         task = nearest(tried, results, density, "Bayes PM")
         if task is None or label not in path.arrays:

@@ -8,8 +8,8 @@ import numpy as np
 
 from edgewise.experiments import fig6
 from edgewise.experiments.drawing import STYLES, legend, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables
 
 if TYPE_CHECKING:
     import pandas
@@ -21,14 +21,14 @@ POINTS = ("Bayes", "Bayes PM")
 COLUMNS = ["kind", "rows", "replicate", "method", "p0", "lam", "density", "f1", "cll"]
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """The fits of Figure 6."""
-    return fig6.tasks(plan)
+    return fig6.tasks(study)
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """One row per model."""
-    found = fig6.tables(plan, results)
+    found = fig6.tables(study, results)
     if not found:
         return {}
     table = found["fig6"]

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from edgewise.atomic import replacing
 from edgewise.experiments.claims import FAILS, HOLDS, PARTLY, UNKNOWN, Judgement, judge_all
-from edgewise.experiments.command import FIGURES, RUN, figure_module
+from edgewise.experiments.figures import FIGURES, RUN, figure_module
 from edgewise.experiments.methods import DENSE
 
 PUBLISHED_ITERATIONS = 10_000_000
@@ -95,8 +96,10 @@ def write_claims(directory: Path) -> list[Judgement]:
         }
         for each in judgements
     ]
-    pandas.DataFrame(rows).to_csv(directory / "claims.csv", index=False, lineterminator="\n")
-    (directory / "claims.json").write_text(json.dumps(rows, indent=1) + "\n")
+    with replacing(directory / "claims.csv", "utf-8") as file:
+        pandas.DataFrame(rows).to_csv(file, index=False, lineterminator="\n")
+    with replacing(directory / "claims.json", "utf-8") as file:
+        file.write(json.dumps(rows, indent=1) + "\n")
     return judgements
 
 
@@ -120,7 +123,8 @@ def write_page(directory: Path, page: Path, folder: Path) -> Path:
         lines += _figure(name, directory, prefix)
     lines += _foot(state, tables)
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(lines) + "\n")
+    with replacing(page, "utf-8") as file:
+        file.write("\n".join(lines) + "\n")
     return page
 
 

@@ -160,7 +160,7 @@ def _prior(p0: float | None, changed: dict[str, float]) -> Any:
 
 def _quality(posterior: Any) -> dict[str, float]:
     """Worst R-hat and least effective number of draws among the uncertain edges and the edge count."""
-    from edgewise.posterior.diagnostics import stopping_statistics
+    from edgewise.draws.statistics import stopping_statistics
 
     ess, r_hat, _, uncertain = stopping_statistics(posterior.draws, posterior.n_cliques)
     return {"ess": float(ess), "r_hat": float(r_hat), "uncertain": float(uncertain)}

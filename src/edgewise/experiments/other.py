@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from edgewise.experiments import dynamics
 from edgewise.experiments.drawing import STYLES, curves, focus, legend, new_figure
-from edgewise.experiments.plan import Plan, Results, Tables, score_table
 from edgewise.experiments.runner import Task
+from edgewise.experiments.study import Results, Study, Tables, score_table
 from edgewise.plots.style import CYCLE, LINE_STYLES, MARKERS, NEUTRAL
 
 if TYPE_CHECKING:
@@ -22,62 +22,64 @@ SIZE_COLUMNS = ["kind", "rows", "replicate", "method", "p0", "lam", "density", "
 METHODS = ("Bayes p0", "Bayes PM p0", "Wain Max", "MLE", "Bayes", "Bayes PM")
 
 
-def _priors(plan: Plan) -> list[tuple[str, float, Task]]:
+def _priors(study: Study) -> list[tuple[str, float, Task]]:
     found = []
-    rows = plan.profile.rows
-    sets = [("block", replicate) for replicate in range(plan.profile.prior_replicates)] + [("lattice", 0)]
+    rows = study.profile.rows
+    sets = [("block", replicate) for replicate in range(study.profile.prior_replicates)] + [("lattice", 0)]
     for kind, replicate in sets:
-        found.append(("a", DEFAULT, plan.bayes(kind, rows, replicate, None)))
+        found.append(("a", DEFAULT, study.bayes(kind, rows, replicate, None)))
         for name in PARAMETERS:
-            for value in plan.profile.prior_values:
-                task = plan.bayes(kind, rows, replicate, None, prior={name: value}, label=f"-{name}{value:g}")
+            for value in study.profile.prior_values:
+                task = study.bayes(
+                    kind, rows, replicate, None, prior={name: value}, label=f"-{name}{value:g}"
+                )
                 found.append((name, value, task))
     return found
 
 
-def _sizes(plan: Plan) -> list[Task]:
+def _sizes(study: Study) -> list[Task]:
     found = []
-    for rows in plan.profile.sizes:
-        found += plan.comparison("block", rows, range(plan.profile.size_replicates))
+    for rows in study.profile.sizes:
+        found += study.comparison("block", rows, range(study.profile.size_replicates))
     return found
 
 
-def _lattice_sizes(plan: Plan) -> list[Task]:
+def _lattice_sizes(study: Study) -> list[Task]:
     """The lattice with the learned p0 and the paths alone: what a user would run."""
     found = []
-    for rows in plan.profile.sizes:
-        for replicate in range(plan.profile.size_replicates):
-            found.append(plan.bayes("lattice", rows, replicate, None))
-            found += [plan.lasso("lattice", rows, replicate, method) for method in ("Wain", "MLE")]
+    for rows in study.profile.sizes:
+        for replicate in range(study.profile.size_replicates):
+            found.append(study.bayes("lattice", rows, replicate, None))
+            found += [study.lasso("lattice", rows, replicate, method) for method in ("Wain", "MLE")]
     return found
 
 
-def tasks(plan: Plan) -> list[Task]:
+def tasks(study: Study) -> list[Task]:
     """All of them."""
     return [
-        dynamics.leapfrog_task(plan.profile, plan.seed),
-        *(task for _, _, task in _priors(plan)),
-        *_sizes(plan),
-        *_lattice_sizes(plan),
+        dynamics.leapfrog_task(study.profile, study.seed),
+        *(task for _, _, task in _priors(study)),
+        *_sizes(study),
+        *_lattice_sizes(study),
     ]
 
 
-def tables(plan: Plan, results: Results) -> Tables:
+def tables(study: Study, results: Results) -> Tables:
     """Rejection rates, estimated ratios, scores under other priors, and scores by training size."""
     import pandas
 
-    found: Tables = {"other_ratios": pandas.DataFrame(dynamics.jump_ratios(plan.seed))}
-    leapfrog = results.get(dynamics.leapfrog_task(plan.profile, plan.seed).key)
+    found: Tables = {"other_ratios": pandas.DataFrame(dynamics.jump_ratios(study.seed))}
+    leapfrog = results.get(dynamics.leapfrog_task(study.profile, study.seed).key)
     if leapfrog is not None:
         found["other_leapfrog"] = pandas.DataFrame(leapfrog.values["table"])
     parts = []
-    for name, value, task in _priors(plan):
+    for name, value, task in _priors(study):
         table = score_table([task], results)
         if not table.empty:
             parts.append(table.assign(parameter=name, value=value, default=value == DEFAULT))
     if parts:
         found["other_priors"] = pandas.concat(parts, ignore_index=True).round(6)
-    sizes = score_table([*_sizes(plan), *_lattice_sizes(plan)], results)
+    sizes = score_table([*_sizes(study), *_lattice_sizes(study)], results)
     if not sizes.empty:
         found["other_sizes"] = sizes.loc[sizes["method"].isin(METHODS), SIZE_COLUMNS].round(5)
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
@@ -22,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-import edgewise
+from edgewise._version import __version__
+from edgewise.atomic import replacing
 from edgewise.errors import FileError
 
 MARK = "edgewise-task-1"
@@ -86,7 +86,7 @@ def compute(task: Task) -> Result:
         # Short fits and separated columns are the subject here; the tables tell their quality.
         warnings.simplefilter("ignore", EdgewiseWarning)
         values, arrays = function(**task.arguments)
-    return Result(values, arrays, time.process_time() - started, edgewise.__version__)
+    return Result(values, arrays, time.process_time() - started, __version__)
 
 
 def write_result(path: Path, task: Task, result: Result) -> None:
@@ -104,12 +104,8 @@ def write_result(path: Path, task: Task, result: Result) -> None:
     content = io.BytesIO()
     np.savez_compressed(content, head=np.array(json.dumps(head)), **result.arrays)  # type: ignore[arg-type]
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content.getvalue())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.write(content.getvalue())
 
 
 def read_result(path: Path, task: Task) -> Result | None:

@@ -1,18 +1,25 @@
-"""Reading and writing an MRF: networkx, GraphML and CSV."""
+"""Reading and writing an MRF: networkx, GraphML and CSV. Readers return the arguments that make the model."""
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import json
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.errors import DataError, FileError
-from edgewise.model.mrf import MRF
+from edgewise.atomic import beside
+from edgewise.errors import FileError
 
 if TYPE_CHECKING:
     import networkx
+
+    from edgewise.model.mrf import MRF
+
+Parts = tuple[list[float], list[Any], list[float], list[str] | None]
 
 LARGER = "larger_cliques"
 UNNAMED = "unnamed"
@@ -51,12 +58,16 @@ def write_graphml(model: MRF, path: str | PathLike[str]) -> None:
     if model.names is None:
         graph.graph[UNNAMED] = True
     try:
-        networkx.write_graphml_xml(graph, path)
+        # networkx reads what is packed by the ending of the name.
+        packers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+        pack = packers.get(Path(path).suffix, open)
+        with beside(path) as draft, pack(draft, "wb") as file:
+            networkx.write_graphml_xml(graph, file)
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
 
 
-def read_graphml(path: str | PathLike[str]) -> MRF:
+def read_graphml(path: str | PathLike[str]) -> Parts:
     """See :meth:`MRF.from_graphml`."""
     import xml.etree.ElementTree
 
@@ -83,7 +94,7 @@ def read_graphml(path: str | PathLike[str]) -> MRF:
     except (json.JSONDecodeError, TypeError, ValueError):
         raise FileError(f"{path} has an unreadable list of larger cliques.") from None
     entries.sort(key=lambda entry: (len(entry[0]), entry[0]))
-    return MRF(
+    return (
         [graph.nodes[name]["bias"] for name in names],
         [clique for clique, _ in entries],
         [weight for _, weight in entries],
@@ -96,7 +107,7 @@ def write_csv(model: MRF, path: str | PathLike[str]) -> None:
     names = model.names or tuple(f"x{i}" for i in range(model.n_variables))
     width = model.members.shape[1]
     try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with beside(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow([*(f"variable_{k + 1}" for k in range(width)), "weight"])
             singles = [(i,) for i in range(model.n_variables)]
@@ -108,7 +119,7 @@ def write_csv(model: MRF, path: str | PathLike[str]) -> None:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
 
 
-def read_csv(path: str | PathLike[str]) -> MRF:
+def read_csv(path: str | PathLike[str]) -> Parts:
     """See :meth:`MRF.from_csv`."""
     _must_exist(path)
     try:
@@ -137,10 +148,7 @@ def read_csv(path: str | PathLike[str]) -> MRF:
         else:
             cliques.append(variables)
             weights.append(weight)
-    try:
-        return MRF(biases, cliques, weights, names)
-    except DataError as error:
-        raise FileError(f"{path}: {error}") from None
+    return biases, cliques, weights, names
 
 
 def _must_exist(path: str | PathLike[str]) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from edgewise.errors import DataError, FileError
 from edgewise.features import Clique, _label
+from edgewise.model import files
 from edgewise.model.checks import checked_names, float_vector, member_table, read_only, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -86,13 +87,13 @@ class MRF:
                 f"There are {len(self.members)} cliques and {len(self.weights)} weights; "
                 "give one weight per clique."
             )
-        for values, describe in (
-            (self.biases, lambda k: f"bias of variable {_label((k,), self.names)}"),
-            (self.weights, lambda k: f"weight of clique {_label(self.cliques[k], self.names)}"),
-        ):
+        for values, kind in ((self.biases, "bias of variable"), (self.weights, "weight of clique")):
             if not np.isfinite(values).all():
                 first = int(np.flatnonzero(~np.isfinite(values))[0])
-                raise DataError(f"The {describe(first)} is {values[first]}; give a finite number.")
+                members = (first,) if values is self.biases else self.cliques[first]
+                raise DataError(
+                    f"The {kind} {_label(members, self.names)} is {values[first]}; give a finite number."
+                )
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"an MRF cannot be changed; make a new one with another {name}")
@@ -148,7 +149,7 @@ class MRF:
     @property
     def pairs_only(self) -> bool:
         """Whether no clique has more than two variables."""
-        return self.members.shape[1] == 2
+        return bool(self.members.shape[1] == 2)
 
     @cached_property
     def coupling(self) -> np.ndarray:
@@ -166,7 +167,7 @@ class MRF:
 
     @cached_property
     def _is_pair(self) -> np.ndarray:
-        return np.count_nonzero(self.members >= 0, axis=1) == 2
+        return np.asarray(np.count_nonzero(self.members >= 0, axis=1) == 2)
 
     @cached_property
     def _larger(self) -> list[tuple[tuple[int, ...], float]]:
@@ -193,7 +194,7 @@ class MRF:
             part += 0.5 * ((block @ self._matrix) * block).sum(axis=1)
             for clique, weight in self._larger:
                 part += weight * block[:, clique].prod(axis=1)
-        return result
+        return np.asarray(result)
 
     def conditional_probability(self, x: Any) -> np.ndarray:
         """P(x_i = 1 | all other variables) for every row of `x` and variable: float64 (n, p)."""
@@ -309,9 +310,7 @@ class MRF:
         joined by an edge without weight; the larger cliques are listed in the graph attribute ``cliques``
         as (variables, weight).
         """
-        from edgewise.model.files import to_networkx
-
-        return to_networkx(self)
+        return files.to_networkx(self)
 
     def to_json(self) -> str:
         """The model as text; :meth:`from_json` gives back an equal model."""
@@ -347,29 +346,25 @@ class MRF:
 
     def to_graphml(self, path: str | PathLike[str]) -> None:
         """Write the graph of :meth:`to_networkx` as GraphML, for Gephi, Cytoscape, igraph and others."""
-        from edgewise.model.files import write_graphml
-
-        write_graphml(self, path)
+        files.write_graphml(self, path)
 
     @classmethod
     def from_graphml(cls, path: str | PathLike[str]) -> MRF:
         """Read the file written by :meth:`to_graphml`; cliques come sorted by size, then by variables."""
-        from edgewise.model.files import read_graphml
-
-        return read_graphml(path)
+        return cls(*files.read_graphml(path))
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write one line per parameter: the names of its variables and its weight, biases first."""
-        from edgewise.model.files import write_csv
-
-        write_csv(self, path)
+        files.write_csv(self, path)
 
     @classmethod
     def from_csv(cls, path: str | PathLike[str]) -> MRF:
         """Read the file written by :meth:`to_csv`. Unnamed variables have become x0, x1, ..."""
-        from edgewise.model.files import read_csv
-
-        return read_csv(path)
+        parts = files.read_csv(path)
+        try:
+            return cls(*parts)
+        except DataError as error:
+            raise FileError(f"{path}: {error}") from None
 
 
 def _logistic(field: np.ndarray) -> np.ndarray:

@@ -14,8 +14,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -25,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from edgewise._version import __version__
+from edgewise.atomic import beside
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features, Statistics
@@ -251,31 +250,18 @@ def _replacing(target: Path) -> Iterator[Path]:
     """A temporary file beside `target` that takes its place only when everything is on disk."""
     if target.is_dir():
         raise FileError(f"{target} is a directory; give a file name in it, such as {target}/posterior.nc.")
+    begun = False
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        with beside(target) as temporary:
+            begun = True
+            yield temporary
     except OSError as error:
-        raise FileError(f"{target} cannot be written: {error.strerror} ({target.parent}).") from error
-    temporary = Path(name)
-    os.close(handle)
-    try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
+        if not begun:
+            raise FileError(f"{target} cannot be written: {error.strerror} ({target.parent}).") from error
         raise FileError(
             f"{target} could not be written completely ({_first_line(error)}); "
             "an earlier file of that name is untouched."
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _first_line(error: BaseException) -> str:

@@ -121,7 +121,7 @@ def _log_weights(
     state = (rng.random((len(base), particles)) < _logistic(base)[:, None]).astype(np.float64)
     betas = np.linspace(0.0, 1.0, temperatures + 1)
     offset = model.biases - base
-    return anneal(state, terms.first, terms.others, terms.weights, offset, base, betas, rng)
+    return np.asarray(anneal(state, terms.first, terms.others, terms.weights, offset, base, betas, rng))
 
 
 def _base_biases(model: MRF, terms: SiteTerms, rng: np.random.Generator) -> np.ndarray:
@@ -136,7 +136,7 @@ def _base_biases(model: MRF, terms: SiteTerms, rng: np.random.Generator) -> np.n
     )
     # One added case of each value keeps the base wider than the model.
     means = (totals.sum(axis=1) + 1.0) / (PILOT_PARTICLES + 2.0)
-    return np.log(means) - np.log1p(-means)
+    return np.asarray(np.log(means) - np.log1p(-means))
 
 
 def gibbs_marginals(
@@ -159,7 +159,7 @@ def gibbs_marginals(
         sweeps,
         rng,
     )
-    return totals.reshape(len(unseen), len(rows), chains).mean(axis=2).T
+    return np.asarray(totals.reshape(len(unseen), len(rows), chains).mean(axis=2).T)
 
 
 def _logistic(field: np.ndarray) -> np.ndarray:

@@ -124,7 +124,7 @@ def pseudo_log_likelihood(model: Any, X: Any) -> np.ndarray:
     parts = components(model)
     rows = complete_rows(parts[0], X)
     result = _average(_site_log_likelihood(part, rows) for part in parts)
-    return result.sum(axis=1)
+    return np.asarray(result.sum(axis=1))
 
 
 def log_likelihood(
@@ -343,7 +343,7 @@ def _site_log_likelihood(model: MRF, rows: np.ndarray) -> np.ndarray:
             if len(clique) > 2:
                 for i in clique:
                     field[:, i] += weight * rows[:, [j for j in clique if j != i]].prod(axis=1)
-    return -np.logaddexp(0.0, (1.0 - 2.0 * rows) * field)
+    return np.asarray(-np.logaddexp(0.0, (1.0 - 2.0 * rows) * field))
 
 
 def _average(values: Iterable[np.ndarray]) -> np.ndarray:
@@ -353,4 +353,4 @@ def _average(values: Iterable[np.ndarray]) -> np.ndarray:
         total = value if total is None else np.logaddexp(total, value)
         count += 1
     assert total is not None
-    return total - np.log(count)
+    return np.asarray(total - np.log(count))

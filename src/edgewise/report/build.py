@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise._version import __version__
+from edgewise.atomic import replacing
 from edgewise.plots.source import as_posterior
 from edgewise.report import sections, words
 from edgewise.report.payload import as_json, make_payload
-from edgewise.report.tables import replacing
 
 if TYPE_CHECKING:
+    from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
 
 SCRIPTS = ("common.js", "network.js", "table.js", "evidence.js", "main.js")
@@ -60,7 +61,12 @@ def write_report(
     page = build_report(
         as_posterior(posterior), data=data, title=title, command=command, thresholds=thresholds, grid=grid
     )
-    with replacing(path, encoding="utf-8") as file:
+    return write_page(page, path)
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page; an existing one is replaced in one step."""
+    with replacing(path, "utf-8") as file:
         file.write(page)
     return Path(path)
 
@@ -73,11 +79,12 @@ def build_report(
     command: str | None = None,
     thresholds: tuple[float, float] = (3, 10),
     grid: tuple[int, int] | None = None,
+    found: Diagnostics | None = None,
 ) -> str:
-    """Return the page of :func:`write_report` as text."""
+    """Return the page of :func:`write_report` as text; `found` is the diagnosis where it is known."""
     from edgewise.posterior.diagnostics import diagnose
 
-    found = diagnose(posterior)
+    found = found or diagnose(posterior)
     script = "(function () {\n'use strict';\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
     title = title or "Which variables depend on each other directly?"
     parts = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import os
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.errors import FileError
+from edgewise.atomic import replacing
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
@@ -63,7 +62,7 @@ def write_edges_csv(
     if "variables" in table:
         table = table.assign(variables=[" -- ".join(members) for members in table["variables"]])
     rows = zip(*(_cells(table[column].tolist()) for column in table))
-    with replacing(path) as file:
+    with replacing(path, "utf-8-sig") as file:
         writer = csv.writer(file)
         writer.writerow(table.columns)
         writer.writerows(rows)
@@ -78,18 +77,3 @@ def _number(value: float | int) -> str:
     if isinstance(value, int):
         return str(value)
     return "" if value != value else f"{value:.6g}"
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], encoding: str = "utf-8-sig") -> Any:
-    """Open a text file that takes the place of `path` only when it is complete."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(draft, "w", encoding=encoding, newline="") as file:
-            yield file
-        os.replace(draft, target)
-    except OSError as error:
-        raise FileError(f"{target} cannot be written: {error.strerror or error}.") from error
-    finally:
-        draft.unlink(missing_ok=True)

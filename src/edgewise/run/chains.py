@@ -1,35 +1,57 @@
 """Many chains: seeds, executor, stopping, interrupt, checkpoint; :func:`run` is the door to all that.
 
 The work is divided: ``workers`` computes slices of iterations, ``conductor`` hands them out, ``stopping``
-judges the draws, ``recorder`` and ``checkpoint`` save, ``progress`` shows.
+judges the draws, ``saver`` and ``checkpoint`` save, ``progress`` shows.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from edgewise._version import __version__
 from edgewise.draws.draws import Draws
 from edgewise.engines.choose import choose, load_engine
-from edgewise.engines.protocol import STARTS, Problem
-from edgewise.errors import DataError
+from edgewise.engines.protocol import Problem
 from edgewise.run.checkpoint import Checkpoint
 from edgewise.run.conductor import Conductor, Earlier
 from edgewise.run.interrupt import Interrupt
-from edgewise.run.progress import Callback, open_display
-from edgewise.run.recorder import Recorder
-from edgewise.run.stopping import Budget, Look, check_whole
-from edgewise.run.workers import Plan, worker_count
+from edgewise.run.options import RunOptions
+from edgewise.run.plans import Plan
+from edgewise.run.progress import open_display
+from edgewise.run.saver import Saver
+from edgewise.run.stopping import Look
+from edgewise.run.workers import worker_count
+
+
+class RunInfo(TypedDict):
+    """How a run was made and why it stopped, as plain values."""
+
+    engine: str
+    engine_reason: str
+    settings: dict[str, Any]
+    seed: Any
+    start: list[str]
+    thin: int | None
+    warm_up: int
+    stop_reason: str
+    stop_message: str
+    interrupted: bool
+    resumed_from_iteration: int
+    versions: dict[str, str]
+    created: str
+    seconds: float
+    compile_seconds: float
+    checkpoint_seconds: float
+    progress_seconds: float
 
 
 @dataclass(eq=False)
@@ -49,8 +71,8 @@ class RunResult:
         more of them than it shows in `draws`.
     last_look : Look or None
         ESS and R-hat when the chains last met.
-    info : dict
-        How the run was made and why it stopped, as plain values.
+    info : RunInfo
+        How the run was made and why it stopped.
     """
 
     draws: list[Draws]
@@ -59,28 +81,13 @@ class RunResult:
     states: list[Mapping[str, np.ndarray]]
     all_draws: list[Draws]
     last_look: Look | None
-    info: dict[str, Any]
+    info: RunInfo
 
 
 def run(
     problem: Problem,
-    engine_name: str = "auto",
+    options: RunOptions,
     *,
-    chains: int = 4,
-    min_draws: int = 1000,
-    max_draws: int = 20_000,
-    thin: int | str = "auto",
-    target_ess: float | None = 400,
-    max_time: float | None = None,
-    seed: int | Sequence[int] | None = None,
-    executor: Executor | None = None,
-    n_jobs: int | None = None,
-    progress: bool | str = True,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 60.0,
-    settings: Mapping[str, Any] | None = None,
-    start: str | Sequence[str] = "default",
-    callback: Callback | None = None,
     identity: Mapping[str, Any] | None = None,
     previous: RunResult | None = None,
 ) -> RunResult:
@@ -90,47 +97,24 @@ def run(
     ----------
     problem : Problem
         Candidates, statistics and prior.
-    engine_name : str
-        Name of the engine, or ``"auto"``.
-    chains, min_draws, max_draws : int
-        Number of chains, and of kept draws per chain.
-    thin : int or "auto"
-        Keep every `thin`-th iteration; ``"auto"`` follows the engine's own measurement after warm-up.
-    target_ess : float or None
-        Bulk ESS of the slowest uncertain edge at which to stop (R-hat must be below 1.01 as well). None
-        draws `max_draws`.
-    max_time : float, optional
-        Seconds after which to stop; compiling at the first use does not count.
-    seed : int or sequence of int, optional
-        Seed of the run; chain ``k`` uses its ``k``-th child whatever the number of chains.
-    executor, n_jobs
-        A ``concurrent.futures`` executor to compute on, or the number of threads.
-    progress, callback
-        See :func:`edgewise.run.progress.open_display`.
-    checkpoint : path, optional
-        Directory in which the run is saved every `checkpoint_every` seconds, and from which it continues.
-    settings : mapping, optional
-        Settings of the engine.
-    start : str or sequence of str
-        Where the chains start, one for all or one for each.
+    options : RunOptions
+        How to run.
     identity : mapping, optional
         What else makes two runs the same (the digest of the data, the prior in words).
     previous : RunResult, optional
         A run to go on from.
     """
     started = time.monotonic()
-    budget = Budget(min_draws, max_draws, thin, target_ess, max_time)
-    check_whole("chains", chains, 1)
-    if not (isinstance(checkpoint_every, int | float) and checkpoint_every >= 0):
-        raise DataError(f"checkpoint_every must be a number of seconds, not {checkpoint_every!r}.")
-    starts = _starts(start, chains)
-    workers = worker_count(n_jobs, chains)
+    made_with = versions()
+    chains, starts, seed = options.chains, options.starts, options.seed
+    workers = worker_count(options.n_jobs, chains)
+    engine_name = options.engine
     reason = "You chose it."
     chosen = engine_name == "auto"
     if chosen:
         engine_name, reason = choose(problem)
     load_engine(engine_name)
-    settings = dict(settings or {})
+    settings = dict(options.settings or {})
     open_seed = seed is None and previous is None
     if previous is not None:
         seed = previous.info["seed"]
@@ -138,36 +122,36 @@ def run(
         seed = np.random.SeedSequence().entropy
     store = None
     opening = time.monotonic()
-    if checkpoint is not None:
+    if options.checkpoint is not None:
         full_identity = {
             "engine": engine_name,
             "settings": settings,
             "chains": int(chains),
-            "thin": thin if isinstance(thin, str) else int(thin),
+            "thin": options.thin if isinstance(options.thin, str) else int(options.thin),
             "start": starts,
             "seed": seed,
             "problem": problem_digest(problem),
-            "versions": versions(),
+            "versions": made_with,
             **(identity or {}),
         }
-        store = Checkpoint.open(checkpoint, full_identity, ["seed"] if open_seed else [])
+        store = Checkpoint.open(options.checkpoint, full_identity, ["seed"] if open_seed else [])
         seed = store.identity["seed"]
-    recorder = Recorder(store, checkpoint_every)
-    recorder.seconds += time.monotonic() - opening
-    own = ThreadPoolExecutor(workers, "edgewise") if executor is None else None
-    display = open_display(progress, callback)
+    saver = Saver(store, options.checkpoint_every)
+    saver.seconds += time.monotonic() - opening
+    own = ThreadPoolExecutor(workers, "edgewise") if options.executor is None else None
+    display = open_display(options.progress, options.callback)
     if chosen:
         display.message(f"Engine: {engine_name}. {reason}")
     try:
         with Interrupt() as interrupt:
             conductor = Conductor(
                 plan=Plan(problem, engine_name, settings),
-                budget=budget,
-                pool=executor or own,  # type: ignore[arg-type]
-                lanes=chains if executor is not None and n_jobs is None else workers,
+                options=options,
+                pool=options.executor or own,  # type: ignore[arg-type]
+                lanes=chains if options.executor is not None and options.n_jobs is None else workers,
                 display=display,
                 interrupt=interrupt,
-                recorder=recorder,
+                saver=saver,
                 started=started,
             )
             conductor.compile()
@@ -178,10 +162,10 @@ def run(
         # When something failed, a slice may still be running; it holds nothing but its own chain.
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
-        recorder.close()
+        saver.close()
         display.close()
     message = _explain(conductor, count)
-    info = {
+    info: RunInfo = {
         "engine": engine_name,
         "engine_reason": reason,
         "settings": settings,
@@ -193,11 +177,11 @@ def run(
         "stop_message": message,
         "interrupted": conductor.halted == "interrupted",
         "resumed_from_iteration": conductor.resumed_iteration,
-        "versions": versions(),
+        "versions": made_with,
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "seconds": conductor.earlier_seconds + conductor.elapsed(),
         "compile_seconds": conductor.uncounted,
-        "checkpoint_seconds": recorder.seconds,
+        "checkpoint_seconds": saver.seconds,
         "progress_seconds": display.seconds,
     }
     display.message(message)
@@ -210,16 +194,6 @@ def run(
         conductor.last_look,
         info,
     )
-
-
-def _starts(start: str | Sequence[str], chains: int) -> list[str]:
-    starts = [start] * chains if isinstance(start, str) else [str(name) for name in start]
-    if len(starts) != chains or not set(starts) <= set(STARTS):
-        raise DataError(
-            f"start must be one of {', '.join(map(repr, STARTS))}, or one of these for each of the "
-            f"{chains} chains; not {start!r}."
-        )
-    return starts
 
 
 def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) -> Earlier | None:
@@ -240,7 +214,7 @@ def _explain(conductor: Conductor, count: int) -> str:
     if conductor.halted == "interrupted":
         return f"Interrupted: the result has the {amount} made so far."
     if conductor.halted == "max_time":
-        limit = round(conductor.budget.max_time or 0.0, 2)
+        limit = round(conductor.options.max_time or 0.0, 2)
         return f"The time is over (max_time={limit:g} s): the result has {amount}."
     seen = conductor.last_look
     precision = "" if seen is None else f" (ESS {seen.ess:.0f}, R-hat {seen.r_hat:.3f})"
@@ -269,6 +243,8 @@ def problem_digest(problem: Problem) -> str:
     if features.table is not None:
         arrays.append(features.table)
     digest = hashlib.sha256()
+    if problem.rows is not None:
+        digest.update(problem.rows.digest().encode())
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())

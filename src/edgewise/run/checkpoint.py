@@ -23,11 +23,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from edgewise.atomic import beside
 from edgewise.draws.draws import Draws
 from edgewise.errors import EdgewiseWarning, FileError
 
 FORMAT = "edgewise checkpoint 1"
 _NAME = re.compile(r"(generation|draws)-(\d{8})\.npz")
+_LEFTOVER = re.compile(rf"\.?{_NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
 
 State = Mapping[str, np.ndarray]
@@ -137,17 +139,10 @@ class Checkpoint:
 
     def _write(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Write one file so that it is there completely or not at all."""
-        temporary = self.path / (name + ".part")
         try:
-            with open(temporary, "wb") as file:
+            with beside(self.path / name) as draft, open(draft, "wb") as file:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path / name)
-            self._sync_directory()
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             kept = (
                 f"What was saved before ({_amount(self._segments)}) is intact: make room and run the "
                 "same fit again to go on from there."
@@ -157,15 +152,6 @@ class Checkpoint:
             raise FileError(
                 f"The checkpoint {str(self.path)!r} cannot be written ({error.strerror or error}). {kept}"
             ) from error
-
-    def _sync_directory(self) -> None:
-        if os.name != "posix":
-            return
-        handle = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
     def _tidy(self, newest: int) -> None:
         """Remove all but the newest two generations and what neither of them needs."""
@@ -186,9 +172,9 @@ class Checkpoint:
     def _find(self, adopt: Sequence[str]) -> None:
         entries = [entry for entry in self.path.iterdir() if entry.name != "lock"]
         for entry in entries:
-            if entry.name.endswith(".npz.part"):
+            if _LEFTOVER.fullmatch(entry.name):
                 entry.unlink(missing_ok=True)
-            elif not _NAME.fullmatch(entry.name):
+            elif not belongs(entry.name):
                 raise FileError(
                     f"The directory {str(self.path)!r} holds other files ({entry.name!r}); give the "
                     "checkpoint a directory of its own."
@@ -284,6 +270,11 @@ class Checkpoint:
         self._lock.truncate(0)
         self._lock.write(f"{os.getpid()}\n")
         self._lock.flush()
+
+
+def belongs(name: str) -> bool:
+    """Whether a file of this name may be part of a checkpoint."""
+    return name == "lock" or any(pattern.fullmatch(name) for pattern in (_NAME, _LEFTOVER))
 
 
 class _Damaged(Exception):

@@ -17,10 +17,12 @@ import numpy as np
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError
 from edgewise.run.interrupt import Interrupt
+from edgewise.run.options import MINIMUM_DRAWS, RunOptions
+from edgewise.run.plans import Plan, Unknown
 from edgewise.run.progress import ChainView, Display, View
-from edgewise.run.recorder import Recorder
-from edgewise.run.stopping import MINIMUM_DRAWS, Budget, Look, look
-from edgewise.run.workers import Chain, Plan, is_resident, prepare
+from edgewise.run.saver import Saver
+from edgewise.run.stopping import Look, enough, expected_draws, ladder, look
+from edgewise.run.workers import RunningChain, is_resident, prepare
 
 POLL_SECONDS = 0.1
 COMPILE_NOTICE_SECONDS = 2.5  # loading what was compiled before takes about a second
@@ -45,7 +47,7 @@ class Conductor:
     ----------
     pool : Executor
         Where the slices are computed, `lanes` at a time.
-    chains : list of Chain
+    chains : list of RunningChain
         The chains, in order.
     thin : int or None
         Iterations per draw; None until warm-up is over and it is known.
@@ -56,15 +58,15 @@ class Conductor:
     """
 
     plan: Plan
-    budget: Budget
+    options: RunOptions
     pool: Executor
     lanes: int
     display: Display
     interrupt: Interrupt
-    recorder: Recorder
+    saver: Saver
     started: float
 
-    chains: list[Chain] = field(default_factory=list)
+    chains: list[RunningChain] = field(default_factory=list)
     thin: int | None = None
     halted: str | None = None
     enough: bool = False
@@ -74,14 +76,17 @@ class Conductor:
     resumed_iteration: int = 0
 
     def __post_init__(self) -> None:
-        self._in_flight: dict[Future[Any], tuple[Chain, float]] = {}
+        self._in_flight: dict[Future[Any], tuple[RunningChain, float]] = {}
         self._resumed_draws = 0
         self._sampling_since: tuple[float, int] | None = None
 
     def compile(self) -> None:
         """Compile before the clock starts, and say so when it takes long."""
         before = time.monotonic()
-        future = self.pool.submit(prepare, self.plan.engine, self.plan.problem.features, self.plan.settings)
+        features = self.plan.problem.features
+        future = self.pool.submit(
+            prepare, self.plan.engine, features.all_pairs, features.max_order, self.plan.settings
+        )
         told = False
         while not wait([future], timeout=POLL_SECONDS).done:
             if not told and time.monotonic() - before > COMPILE_NOTICE_SECONDS:
@@ -100,7 +105,7 @@ class Conductor:
         for index, start in enumerate(starts):
             state = earlier.states[index] if earlier else None
             draws = earlier.draws[index] if earlier else None
-            chain = Chain(self.plan, index, seeds[index], start, state, draws, resident)
+            chain = RunningChain(self.plan, index, seeds[index], start, state, draws, resident)
             if earlier and draws is not None and len(draws) > earlier.saved[index]:
                 chain.unsaved.append(draws[earlier.saved[index] :])
             self.chains.append(chain)
@@ -125,26 +130,28 @@ class Conductor:
         if self.thin is None:
             # One value for all chains: the upper median is not carried away by one odd chain.
             suggested = sorted(max(1, chain.thin) for chain in self.chains)
-            wanted = self.budget.thin
+            wanted = self.options.thin
             self.thin = suggested[len(suggested) // 2] if wanted == "auto" else int(wanted)
-        thin = self.thin
+        thin, options = self.thin, self.options
         self._sampling_since = time.monotonic(), sum(chain.n_draws for chain in self.chains)
-        for rung in self.budget.ladder():
+        for rung in ladder(options.min_draws, options.max_draws):
             if rung < self._resumed_draws:
                 continue
             if not self._advance(lambda chain, rung=rung: chain.warm_up + rung * thin):  # type: ignore[misc]
                 return
-            if self.budget.target_ess is not None and (rung >= self.budget.min_draws or self.display.watched):
+            if self.options.target_ess is not None and (
+                rung >= self.options.min_draws or self.display.watched
+            ):
                 drawn = [chain.draws()[:rung] for chain in self.chains]
                 self.last_look = look(drawn, self.plan.problem.features.n_cliques)
-                if self.budget.enough(self.last_look):
+                if enough(options, self.last_look):
                     self.enough = True
                     return
 
     def finish(self) -> int:
         """Save the end and return the number of draws that all chains have."""
-        self.recorder.finish(self.chains, self.notes())
-        count = min(min(chain.n_draws for chain in self.chains), self.budget.max_draws)
+        self.saver.finish(self.chains, self.notes())
+        count = min(min(chain.n_draws for chain in self.chains), self.options.max_draws)
         if count < MINIMUM_DRAWS:
             self._give_up()
         self._show("done")
@@ -158,12 +165,12 @@ class Conductor:
         """What is saved beside the chains."""
         return {"thin": self.thin, "seconds": self.earlier_seconds + self.elapsed()}
 
-    def _advance(self, goal: Callable[[Chain], int]) -> bool:
+    def _advance(self, goal: Callable[[RunningChain], int]) -> bool:
         """Bring every chain to its goal; False when something asked to stop before."""
         while True:
             if self.interrupt.pressed:
                 self.halted = "interrupted"
-            elif self.budget.max_time is not None and self.elapsed() >= self.budget.max_time:
+            elif self.options.max_time is not None and self.elapsed() >= self.options.max_time:
                 self.halted = "max_time"
             if self.halted is None:
                 self._hand_out(goal)
@@ -172,9 +179,9 @@ class Conductor:
             self._collect()
             if self.display.due():
                 self._show("warm-up" if self.thin is None else "sampling")
-            self.recorder.serve(self.chains, self._idle(), self.notes)
+            self.saver.serve(self.chains, self._idle(), self.notes)
 
-    def _hand_out(self, goal: Callable[[Chain], int]) -> None:
+    def _hand_out(self, goal: Callable[[RunningChain], int]) -> None:
         """Fill the free lanes, the chain that is furthest behind first."""
         behind = [chain for chain in self._idle() if chain.iteration < goal(chain)]
         behind.sort(key=lambda chain: (chain.iteration - goal(chain), chain.index))
@@ -183,11 +190,11 @@ class Conductor:
             iterations = min(chain.slice_length(), end - chain.iteration)
             self._submit(chain, chain.slice(iterations, self.thin or 1))
 
-    def _idle(self) -> list[Chain]:
+    def _idle(self) -> list[RunningChain]:
         busy = {chain.index for chain, _ in self._in_flight.values()}
         return [chain for chain in self.chains if chain.index not in busy]
 
-    def _submit(self, chain: Chain, task: tuple[Any, ...]) -> None:
+    def _submit(self, chain: RunningChain, task: tuple[Any, ...]) -> None:
         self._in_flight[self.pool.submit(*task)] = (chain, time.monotonic())
 
     def _collect(self) -> None:
@@ -208,6 +215,9 @@ class Conductor:
                     raise
                 self.interrupt.pressed = True
             else:
+                if isinstance(delivery, Unknown):
+                    self._submit(chain, chain.resend())
+                    continue
                 now = time.monotonic()
                 chain.take(delivery, now - since)
                 if self.display.watched and now - chain.seen_at >= self.display.interval:
@@ -225,7 +235,7 @@ class Conductor:
                 engine=self.plan.engine,
                 chains=tuple(views),
                 look=self.last_look,
-                target_ess=self.budget.target_ess,
+                target_ess=self.options.target_ess,
                 elapsed=self.elapsed(),
                 remaining=self._remaining(),
             )
@@ -239,20 +249,20 @@ class Conductor:
             made = sum(chain.n_draws for chain in self.chains) - before
             rate = made / max(time.monotonic() - since, 1e-9) / len(self.chains)
             if rate > 0:
-                goal = self.budget.expected_draws(self.last_look)
+                goal = expected_draws(self.options, self.last_look)
                 left = max(0.0, goal - min(chain.n_draws for chain in self.chains)) / rate
-        if self.budget.max_time is not None:
-            left = float(np.fmin(left, max(0.0, self.budget.max_time - self.elapsed())))
+        if self.options.max_time is not None:
+            left = float(np.fmin(left, max(0.0, self.options.max_time - self.elapsed())))
         return left
 
     def _give_up(self) -> None:
         """There are too few draws for any result."""
         last = min(self.chains, key=lambda chain: chain.iteration)
         at = f"iteration {last.iteration:,} (warm-up takes {last.warm_up:,})"
-        later = "" if self.recorder.store is None else " Run the same fit again to go on from the checkpoint."
+        later = "" if self.saver.store is None else " Run the same fit again to go on from the checkpoint."
         if self.halted == "interrupted":
             raise KeyboardInterrupt(f"Interrupted at {at}, before there was anything to show.{later}")
-        limit = round(self.budget.max_time or 0.0, 2)
+        limit = round(self.options.max_time or 0.0, 2)
         raise DataError(
             f"max_time={limit:g} s was over at {at}, before there was anything to show; allow more "
             f"time.{later}"

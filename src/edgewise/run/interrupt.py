@@ -12,7 +12,8 @@ class Interrupt(AbstractContextManager["Interrupt"]):
     """While entered, Ctrl-C sets `pressed` instead of raising.
 
     Only Python's own handler is replaced, and only in the main thread, where signals arrive: a program
-    with a handler of its own keeps it.
+    with a handler of its own keeps it, and a background job, for which the shell lets Ctrl-C be ignored,
+    goes on.
     """
 
     def __init__(self) -> None:

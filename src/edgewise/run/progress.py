@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,13 +62,6 @@ class View:
 
 
 Callback = Callable[[View], Any]
-
-
-def acceptance(counters: Mapping[str, float]) -> float:
-    """Share of accepted births, deaths and swaps."""
-    kinds = ("birth", "death", "swap")
-    tries = sum(counters.get(f"{kind}_tries", 0.0) for kind in kinds)
-    return sum(counters.get(f"{kind}_accepts", 0.0) for kind in kinds) / tries if tries else float("nan")
 
 
 class Display:
@@ -186,12 +179,13 @@ class Notebook(Display):
             self._put("")
 
     def _put(self, html: str) -> None:
-        from IPython.display import HTML, display
+        import IPython.display
 
+        shown: Any = IPython.display
         if self.handle is None:
-            self.handle = display(HTML(html), display_id=True)
+            self.handle = shown.display(shown.HTML(html), display_id=True)
         else:
-            self.handle.update(HTML(html))
+            self.handle.update(shown.HTML(html))
 
 
 HEADINGS = ("chain", "iterations", "draws", "edges", "acceptance")

@@ -6,18 +6,16 @@ as well (`max_time`), and then the draws are the first ones of the same run with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from edgewise.draws import statistics
 from edgewise.draws.draws import Draws
-from edgewise.errors import DataError
+from edgewise.run.options import MINIMUM_DRAWS, RunOptions
 
 FIRST_LOOK = 100
 GROWTH = 1.25
 R_HAT_LIMIT = 1.01
-MINIMUM_DRAWS = 4  # split R-hat needs two draws in each half
 
 
 @dataclass(frozen=True)
@@ -33,77 +31,45 @@ class Look:
 
 def look(draws: Sequence[Draws], n_cliques: int) -> Look:
     """Measure the slowest uncertain edge (or the edge count, p0 or sigma0, where slower)."""
-    from edgewise.posterior.diagnostics import stopping_statistics
-
     count = min(len(part) for part in draws)
     if count < MINIMUM_DRAWS:
         return Look(count, 0.0, float("inf"), -1, 0)
-    ess, r_hat, slowest, uncertain = stopping_statistics(list(draws), n_cliques)
+    ess, r_hat, slowest, uncertain = statistics.stopping_statistics(list(draws), n_cliques)
     return Look(count, float(ess), float(r_hat), int(slowest), int(uncertain))
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much to draw: see :func:`edgewise.run.chains.run` for the meaning of each number."""
+def ladder(min_draws: int, max_draws: int) -> list[int]:
+    """Numbers of draws at which the chains meet, ascending, ending with `max_draws`.
 
-    min_draws: int = 1000
-    max_draws: int = 20_000
-    thin: int | str = "auto"
-    target_ess: float | None = 400
-    max_time: float | None = None
+    Looks before `min_draws` only inform the display and are few.
 
-    def __post_init__(self) -> None:
-        for name, least in (("min_draws", 1), ("max_draws", MINIMUM_DRAWS)):
-            check_whole(name, getattr(self, name), least)
-        if self.min_draws > self.max_draws:
-            raise DataError(
-                f"min_draws ({self.min_draws:,}) is larger than max_draws ({self.max_draws:,}); "
-                "lower the one or raise the other."
-            )
-        if self.thin != "auto":
-            check_whole("thin", self.thin, 1, "'auto' or ")
-        for name in ("max_time", "target_ess"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float | np.number) and value > 0):
-                raise DataError(f"{name} must be a positive number or None, not {value!r}.")
-
-    def ladder(self) -> Iterator[int]:
-        """Numbers of draws at which the chains meet, ascending, ending with `max_draws`.
-
-        Looks before `min_draws` only inform the display and are few.
-
-        Examples
-        --------
-        >>> list(Budget(300, 700).ladder())
-        [100, 200, 300, 380, 480, 600, 700]
-        """
-        rungs, rung = [], FIRST_LOOK
-        while rung < self.min_draws:
-            rungs.append(rung)
-            rung *= 2
-        rung = self.min_draws
-        while rung < self.max_draws:
-            rungs.append(rung)
-            rung = -int(-rung * GROWTH // 10) * 10
-        return iter([*rungs, self.max_draws])
-
-    def enough(self, seen: Look) -> bool:
-        """Whether the slowest quantity has been seen often enough and the chains agree."""
-        if self.target_ess is None or seen.draws < self.min_draws:
-            return False
-        return seen.ess >= self.target_ess and seen.r_hat < R_HAT_LIMIT
-
-    def expected_draws(self, seen: Look | None) -> float:
-        """Draws per chain at which the run will probably stop; NaN before anything is known."""
-        if self.target_ess is None:
-            return self.max_draws
-        if seen is None or not seen.ess > 0:
-            return float("nan")
-        return min(max(seen.draws * self.target_ess / seen.ess, self.min_draws), self.max_draws)
+    Examples
+    --------
+    >>> ladder(300, 700)
+    [100, 200, 300, 380, 480, 600, 700]
+    """
+    rungs, rung = [], FIRST_LOOK
+    while rung < min_draws:
+        rungs.append(rung)
+        rung *= 2
+    rung = min_draws
+    while rung < max_draws:
+        rungs.append(rung)
+        rung = -int(-rung * GROWTH // 10) * 10
+    return [*rungs, max_draws]
 
 
-def check_whole(name: str, value: object, least: int, also: str = "") -> None:
-    """Refuse anything but a whole number of at least `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:  # type: ignore[operator]
-        raise DataError(f"{name} must be {also}a whole number of at least {least}, not {value!r}.")
+def enough(options: RunOptions, seen: Look) -> bool:
+    """Whether the slowest quantity has been seen often enough and the chains agree."""
+    if options.target_ess is None or seen.draws < options.min_draws:
+        return False
+    return seen.ess >= options.target_ess and seen.r_hat < R_HAT_LIMIT
+
+
+def expected_draws(options: RunOptions, seen: Look | None) -> float:
+    """Draws per chain at which the run will probably stop; NaN before anything is known."""
+    if options.target_ess is None:
+        return options.max_draws
+    if seen is None or not seen.ess > 0:
+        return float("nan")
+    return min(max(seen.draws * options.target_ess / seen.ess, options.min_draws), options.max_draws)

@@ -2,7 +2,8 @@
 
 A slice is short (a fraction of a second), so that whoever conducts can react; the engines promise that the
 draws do not depend on how the iterations are divided. Threads keep the engine between slices; elsewhere
-the chain travels as plain arrays, and slices grow until the journey is a small part of them.
+the chain travels as plain arrays, and slices grow until the journey is a small part of them. What the chains
+share travels once to each process (``plans``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,8 @@ from edgewise.engines.protocol import Engine, Problem
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
 from edgewise.priors import Prior
-from edgewise.run.progress import acceptance
+from edgewise.run.options import check_jobs
+from edgewise.run.plans import Plan, Ticket, Unknown
 
 SLICE_SECONDS = 0.1
 JOURNEY_SHARE = 0.05
@@ -38,8 +40,7 @@ def worker_count(n_jobs: int | None, chains: int) -> int:
     As in joblib, -1 means all cores and -2 all but one. None means all cores too (threads are cheap),
     unless joblib says otherwise: inside one of its workers or under ``joblib.parallel_config``.
     """
-    if n_jobs == 0 or (n_jobs is not None and not isinstance(n_jobs, int | np.integer)):
-        raise DataError(f"n_jobs must be a number of workers, -1 for all cores, or None; not {n_jobs!r}.")
+    check_jobs(n_jobs)
     if n_jobs is None and "joblib" in sys.modules:
         from joblib.parallel import effective_n_jobs, get_active_backend
 
@@ -55,15 +56,6 @@ def worker_count(n_jobs: int | None, chains: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What all chains of a run share; it travels with every slice that leaves the process."""
-
-    problem: Problem
-    engine: str
-    settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
 class Facts:
     """What an engine tells about itself between slices."""
 
@@ -75,7 +67,7 @@ class Facts:
 class Delivery:
     """What comes back from a slice; `state` and `facts` where the engine does not stay in this process."""
 
-    draws: Draws
+    draws: Draws | None
     state: Mapping[str, np.ndarray] | None
     facts: Facts | None
     iteration: int
@@ -84,7 +76,7 @@ class Delivery:
     seconds: float
 
 
-class Chain:
+class RunningChain:
     """One chain as its conductor sees it: how far it is, what it has drawn, and its next slice."""
 
     def __init__(
@@ -113,16 +105,29 @@ class Chain:
         self._state = state
         self._facts: Facts | None = None
         self._engine: Engine | None = None
+        self._sent: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
 
     def creation(self) -> tuple[Any, ...]:
         """Task that builds the engine, or rebuilds it from its state."""
-        return _create, self.plan, self.seed, self.start, self._state, self.resident
+        if self.resident:
+            return _create_resident, self.plan, self.seed, self.start, self._state
+        return self._send(_create_travelling, self.seed, self.start, self._state)
 
     def slice(self, iterations: int, thin: int) -> tuple[Any, ...]:
         """Task that runs `iterations` iterations."""
         if self.resident:
             return _advance_resident, self._engine, iterations, thin
-        return _advance_travelling, self.plan, self._state, iterations, thin
+        return self._send(_advance_travelling, self._state, iterations, thin)
+
+    def _send(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+        self._sent = function, arguments
+        return function, self.plan.ticket(), *arguments
+
+    def resend(self) -> tuple[Any, ...]:
+        """The task last sent, with the plan, for a process that does not know it."""
+        assert self._sent is not None
+        function, arguments = self._sent
+        return function, self.plan.ticket(whole=True), *arguments
 
     def slice_length(self) -> int:
         """Number of iterations that take about SLICE_SECONDS, learned from the slices so far."""
@@ -131,7 +136,7 @@ class Chain:
         seconds = max(SLICE_SECONDS, self.journey / JOURNEY_SHARE)
         return max(1, min(int(seconds / self.seconds_per_iteration), 8 * self._largest))
 
-    def take(self, delivery: Delivery | tuple[Delivery, Engine | None], elapsed: float) -> None:
+    def take(self, delivery: Delivery | tuple[Delivery, Engine], elapsed: float) -> None:
         """Put a finished slice behind what is there."""
         if isinstance(delivery, tuple):
             delivery, self._engine = delivery
@@ -144,7 +149,7 @@ class Chain:
             self._largest = max(self._largest, advanced)
             if not self.resident:
                 self.journey = max(0.0, elapsed - delivery.seconds)
-        if len(delivery.draws):
+        if delivery.draws is not None and len(delivery.draws):
             self.pieces.append(delivery.draws)
             self.unsaved.append(delivery.draws)
             self.n_draws += len(delivery.draws)
@@ -180,9 +185,7 @@ class Chain:
         """Per-candidate totals of the engine; only between slices."""
         engine = self._engine
         if engine is None:
-            engine = load_engine(self.plan.engine).restore(
-                self.plan.problem, self.plan.settings, self.state()
-            )
+            engine = self.plan.kind().restore(self.plan.problem, self.plan.settings, self.state())
         return {key: np.array(value) for key, value in engine.edge_sums().items()}
 
 
@@ -191,15 +194,15 @@ def is_resident(executor: Executor) -> bool:
     return isinstance(executor, ThreadPoolExecutor)
 
 
-def prepare(engine_name: str, features: Features, settings: Mapping[str, Any]) -> float:
+def prepare(engine_name: str, all_pairs: bool, max_order: int, settings: Mapping[str, Any]) -> float:
     """Compile an engine's kernels on a problem of three variables; return the seconds it took.
 
     Numba keeps what it compiled on disk, so this is long at the first use of an installation only.
     """
-    key = (engine_name, features.all_pairs, min(features.max_order, 3))
+    key = (engine_name, all_pairs, min(max_order, 3))
     started = time.monotonic()
     if key not in _prepared:
-        kind, tiny, seed = load_engine(engine_name), _tiny(features), np.random.SeedSequence(0)
+        kind, tiny, seed = load_engine(engine_name), _tiny(all_pairs, max_order), np.random.SeedSequence(0)
         try:
             engine = kind(tiny, {**settings, "warm_up": PREPARING_ITERATIONS}, seed)
         except DataError:
@@ -211,9 +214,8 @@ def prepare(engine_name: str, features: Features, settings: Mapping[str, Any]) -
     return time.monotonic() - started
 
 
-def _tiny(features: Features) -> Problem:
-    order = features.max_order
-    if features.all_pairs:
+def _tiny(all_pairs: bool, order: int) -> Problem:
+    if all_pairs:
         small = Features.pairs(3)
     elif order == 2:
         small = Features.listed(3, [(0, 1), (1, 2)])
@@ -225,19 +227,23 @@ def _tiny(features: Features) -> Problem:
 
 
 def _create(
-    plan: Plan,
-    seed: np.random.SeedSequence,
-    start: str,
-    state: Mapping[str, np.ndarray] | None,
-    resident: bool,
-) -> tuple[Delivery, Engine | None]:
-    kind = load_engine(plan.engine)
+    plan: Plan, seed: np.random.SeedSequence, start: str, state: Mapping[str, np.ndarray] | None
+) -> Engine:
     if state is None:
-        engine = kind(plan.problem, plan.settings, seed, start)
-    else:
-        engine = kind.restore(plan.problem, plan.settings, state)
-    empty = Draws.empty(plan.problem.features.n_variables)
-    return _deliver(engine, empty, 0.0, not resident), engine if resident else None
+        return plan.kind()(plan.problem, plan.settings, seed, start)
+    return plan.kind().restore(plan.problem, plan.settings, state)
+
+
+def _create_resident(plan: Plan, *arguments: Any) -> tuple[Delivery, Engine]:
+    engine = _create(plan, *arguments)
+    return _deliver(engine, None, 0.0, False), engine
+
+
+def _create_travelling(ticket: Ticket, *arguments: Any) -> Delivery | Unknown:
+    plan = ticket.plan()
+    if plan is None:
+        return Unknown(ticket.token)
+    return _deliver(_create(plan, *arguments), None, 0.0, True)
 
 
 def _advance_resident(engine: Engine, iterations: int, thin: int) -> Delivery:
@@ -246,14 +252,19 @@ def _advance_resident(engine: Engine, iterations: int, thin: int) -> Delivery:
     return _deliver(engine, draws, time.monotonic() - started, False)
 
 
-def _advance_travelling(plan: Plan, state: Mapping[str, np.ndarray], iterations: int, thin: int) -> Delivery:
-    engine = load_engine(plan.engine).restore(plan.problem, plan.settings, state)
+def _advance_travelling(
+    ticket: Ticket, state: Mapping[str, np.ndarray], iterations: int, thin: int
+) -> Delivery | Unknown:
+    plan = ticket.plan()
+    if plan is None:
+        return Unknown(ticket.token)
+    engine = plan.kind().restore(plan.problem, plan.settings, state)
     started = time.monotonic()
     draws = engine.advance(iterations, thin)
     return _deliver(engine, draws, time.monotonic() - started, True)
 
 
-def _deliver(engine: Engine, draws: Draws, seconds: float, travelling: bool) -> Delivery:
+def _deliver(engine: Engine, draws: Draws | None, seconds: float, travelling: bool) -> Delivery:
     state = {key: np.array(value) for key, value in engine.state().items()} if travelling else None
     facts = _facts(engine) if travelling else None
     return Delivery(draws, state, facts, engine.iteration, engine.warm_up, engine.thin, seconds)
@@ -261,3 +272,10 @@ def _deliver(engine: Engine, draws: Draws, seconds: float, travelling: bool) -> 
 
 def _facts(engine: Engine) -> Facts:
     return Facts(engine.active(), dict(engine.counters()))
+
+
+def acceptance(counters: Mapping[str, float]) -> float:
+    """Share of accepted births, deaths and swaps."""
+    kinds = ("birth", "death", "swap")
+    tries = sum(counters.get(f"{kind}_tries", 0.0) for kind in kinds)
+    return sum(counters.get(f"{kind}_accepts", 0.0) for kind in kinds) / tries if tries else float("nan")

@@ -1,4 +1,4 @@
-"""What a run is told, and how results of tasks become rows of tables."""
+"""What a reproduction is told, and how results of tasks become rows of tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class Study:
     """Profile, seed and place of the image data of a run."""
 
     profile: Profile

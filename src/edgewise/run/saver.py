@@ -14,12 +14,12 @@ import numpy as np
 
 from edgewise.draws.draws import Draws
 from edgewise.run.checkpoint import Checkpoint
-from edgewise.run.workers import Chain
+from edgewise.run.workers import RunningChain
 
 Photograph = tuple[Mapping[str, np.ndarray], Draws]
 
 
-class Recorder:
+class Saver:
     """Saves the chains into `store` every `every` seconds; does nothing without a store.
 
     Attributes
@@ -37,7 +37,9 @@ class Recorder:
         self._last = time.monotonic()
         self._round: dict[int, Photograph] | None = None
 
-    def serve(self, chains: Sequence[Chain], idle: Iterable[Chain], notes: Callable[[], Any]) -> None:
+    def serve(
+        self, chains: Sequence[RunningChain], idle: Iterable[RunningChain], notes: Callable[[], Any]
+    ) -> None:
         """Photograph the idle chains when it is time, and write when every chain has been."""
         if self.store is None or self._writer is None:
             return
@@ -59,7 +61,7 @@ class Recorder:
             self._last = time.monotonic()
             self._writing = self._writer.submit(self._write, pictures, notes(), time.thread_time)
 
-    def finish(self, chains: Sequence[Chain], notes: Mapping[str, Any]) -> None:
+    def finish(self, chains: Sequence[RunningChain], notes: Mapping[str, Any]) -> None:
         """Save the end of the run."""
         if self.store is None:
             return
@@ -82,7 +84,7 @@ class Recorder:
         if self.store is not None:
             self.store.close()
 
-    def _photograph(self, chain: Chain) -> Photograph:
+    def _photograph(self, chain: RunningChain) -> Photograph:
         started = time.monotonic()
         pieces, chain.unsaved = chain.unsaved, []
         empty = Draws.empty(chain.plan.problem.features.n_variables)

@@ -1,0 +1,312 @@
+"""Tables in memory, of whatever kind, seen as named columns that can be asked for one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from edgewise.data.levels import Factor, factorise
+from edgewise.data.problems import SHAPE, Fault, TableError, listing
+
+Cells = np.ndarray | Factor
+
+
+class Table(Protocol):
+    """Named columns. Names are known at once; the cells may be read only when :meth:`load` is called."""
+
+    origin: str
+    names: list[str]
+    n_rows: int
+
+    def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
+        """Read the body: `variables` as columns of levels, `raw` ones as they are."""
+        ...
+
+    def column(self, index: int) -> Cells:
+        """The cells of one variable."""
+        ...
+
+    def raw(self, index: int) -> Sequence[Any] | np.ndarray:
+        """The cells of a column that is not a variable: a group label or a weight."""
+        ...
+
+    def where(self, row: int) -> str:
+        """Words for a row, as its owner counts."""
+        ...
+
+
+class ColumnsTable:
+    """Columns that are in memory, each made by a function when it is asked for."""
+
+    def __init__(
+        self,
+        origin: str,
+        names: Sequence[str],
+        n_rows: int,
+        column: Callable[[int], Cells],
+        raw: Callable[[int], Any] | None = None,
+        labels: Callable[[int], str] | None = None,
+    ) -> None:
+        self.origin = origin
+        self.names = list(names)
+        self.n_rows = n_rows
+        self._column = column
+        self._raw = raw or column
+        self._labels = labels
+
+    def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
+        """Nothing to do: the cells are in memory."""
+
+    def column(self, index: int) -> Cells:
+        """The cells of one variable."""
+        return self._column(index)
+
+    def raw(self, index: int) -> Any:
+        """The cells of a column as they are."""
+        return self._raw(index)
+
+    def where(self, row: int) -> str:
+        """Words for a row."""
+        label = self._labels(row) if self._labels is not None else ""
+        return f"row {row}{label}"
+
+
+def table_in_memory(source: Any) -> Table:
+    """Recognise an array, a list of rows, a mapping, a DataFrame or a sparse matrix."""
+    kind = type(source)
+    module = kind.__module__.partition(".")[0]
+    if module == "pandas" or any(base.__module__.startswith("pandas.") for base in kind.__mro__):
+        return _from_pandas(source)
+    if module == "polars":
+        return _from_polars(source)
+    if module == "pyarrow" and hasattr(source, "to_pandas"):
+        return _from_pandas(source.to_pandas())
+    if module == "scipy" and hasattr(source, "tocsc"):
+        return _from_sparse(source)
+    if isinstance(source, Mapping):
+        return _from_mapping(source)
+    if isinstance(source, np.ndarray):
+        return array_table(source)
+    if isinstance(source, list | tuple):
+        return _from_rows(source)
+    if hasattr(source, "__array__"):
+        return array_table(np.asarray(source))
+    raise _refusal(
+        f"the data are of type {kind.__name__!r}; give a 2-D array, a list of rows, a DataFrame, a sparse "
+        "matrix or the path of a CSV, TSV, npz or Parquet file."
+    )
+
+
+def _refusal(text: str, origin: str = "the data") -> TableError:
+    return TableError(origin, [Fault(SHAPE, text)])
+
+
+def _default_names(count: int) -> list[str]:
+    return [f"x{j}" for j in range(count)]
+
+
+def array_table(array: np.ndarray, origin: str = "the array") -> Table:
+    """Columns of a 2-D array."""
+    if array.dtype.names:
+        return _from_mapping({name: array[name] for name in array.dtype.names}, origin)
+    if array.ndim != 2:
+        raise _refusal(
+            f"it has {array.ndim} dimension{'' if array.ndim == 1 else 's'} (shape {array.shape}); give a "
+            "2-D array with one row per observation and one column per variable"
+            + (", for instance with reshape(-1, p)." if array.ndim != 0 else "."),
+            origin,
+        )
+    if array.dtype.kind not in "biufOUS":
+        raise _refusal(
+            f"its cells are of type {array.dtype}, which has no two levels; give 0 and 1, booleans or words.",
+            origin,
+        )
+    mask = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    plain = np.asarray(array)
+    blocks = _ColumnBlocks(plain)
+
+    def column(index: int) -> Cells:
+        cells = blocks.column(index)
+        if mask is not None and mask[:, index].any():
+            objects = cells.astype(object)
+            objects[mask[:, index]] = None
+            return factorise(objects)
+        return cells if cells.dtype.kind in "biuf" else factorise(cells.astype(object))
+
+    return ColumnsTable(
+        origin,
+        _default_names(plain.shape[1]),
+        plain.shape[0],
+        column,
+        lambda index: plain[:, index],
+    )
+
+
+class _ColumnBlocks:
+    """Columns of a 2-D array or DataFrame of one type, copied a few at a time.
+
+    Walking down one column of a large row-major array misses the cache at every step.
+    """
+
+    def __init__(self, table: Any, block_bytes: int = 64_000_000) -> None:
+        self.take = table.iloc.__getitem__ if hasattr(table, "iloc") else table.__getitem__
+        item_bytes = table.dtypes.iloc[0].itemsize if hasattr(table, "iloc") else table.itemsize
+        self.width = max(1, min(64, block_bytes // max(1, table.shape[0] * item_bytes)))
+        self.start = -1
+        self.block = np.zeros((0, 0))
+
+    def column(self, index: int) -> np.ndarray:
+        start = index - index % self.width
+        if start != self.start:
+            part = self.take((slice(None), slice(start, start + self.width)))
+            self.block = np.ascontiguousarray(np.asarray(part).T)
+            self.start = start
+        return np.asarray(self.block[index - start])
+
+
+def _from_rows(rows: Sequence[Any]) -> Table:
+    if not len(rows):
+        raise _refusal("it has no rows; give at least one row per observation.", "the list")
+    if all(isinstance(row, Mapping) for row in rows):
+        import pandas as pd
+
+        return _from_pandas(pd.DataFrame(list(rows)))
+    for number, row in enumerate(rows):
+        if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            raise _refusal(
+                f"row {number} is {row!r}, not a list of cells; give a list of rows of equal length.",
+                "the list",
+            )
+    width = len(rows[0])
+    for number, row in enumerate(rows):
+        if len(row) != width:
+            raise _refusal(
+                f"row {number} has {len(row)} cells and row 0 has {width}; give rows of equal length.",
+                "the list",
+            )
+    try:
+        array = np.asarray(rows)
+    except ValueError:
+        array = np.empty(0)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        if array.ndim > 2 and array.dtype.kind != "O":
+            return array_table(array, "the list")
+        array = np.empty((len(rows), width), object)
+        for number, row in enumerate(rows):
+            for position, cell in enumerate(row):
+                array[number, position] = cell
+    return array_table(array, "the list")
+
+
+def _from_mapping(columns: Mapping[Any, Any], origin: str = "the table") -> Table:
+    import pandas as pd
+
+    lengths = {
+        str(name): np.shape(cells)[0] if np.ndim(cells) == 1 else -1 for name, cells in columns.items()
+    }
+    odd = [name for name, length in lengths.items() if length < 0 or length != next(iter(lengths.values()))]
+    if odd:
+        raise _refusal(
+            f"its columns must be lists of one length; look at {listing([repr(name) for name in odd])}.",
+            origin,
+        )
+    return _from_pandas(pd.DataFrame(dict(columns)), origin)
+
+
+def _from_pandas(frame: Any, origin: str = "the DataFrame") -> Table:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise _refusal(
+            f"it is a pandas {type(frame).__name__}; give a DataFrame with two or more columns.",
+            origin,
+        )
+    if frame.columns.nlevels > 1:
+        raise _refusal(
+            f"its column names have {frame.columns.nlevels} levels; join them into one, for instance with "
+            "df.columns = ['_'.join(map(str, c)) for c in df.columns].",
+            origin,
+        )
+    names = ["" if _is_nan(name) else str(name) for name in frame.columns]
+    plain_index = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
+
+    alike = len(set(frame.dtypes)) == 1 and isinstance(frame.dtypes.iloc[0], np.dtype)
+    blocks = _ColumnBlocks(frame) if alike and frame.dtypes.iloc[0].kind in "biuf" else None
+
+    def column(index: int) -> Cells:
+        return pandas_cells(frame.iloc[:, index]) if blocks is None else blocks.column(index)
+
+    def label(row: int) -> str:
+        return "" if plain_index else f" (index {frame.index[row]!r})"
+
+    return ColumnsTable(
+        origin, names, len(frame), column, lambda index: frame.iloc[:, index].to_numpy(), label
+    )
+
+
+def pandas_cells(series: Any) -> Cells:
+    """The cells of a pandas column, as numbers where it has a plain numeric type and as levels otherwise."""
+    import pandas as pd
+
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return np.asarray(series.to_numpy())
+    if isinstance(dtype, pd.CategoricalDtype):
+        return Factor(np.asarray(series.cat.codes), list(series.cat.categories))
+    if isinstance(dtype, pd.SparseDtype):
+        return pandas_cells(series.sparse.to_dense())
+    return factorise(series.array)
+
+
+def _is_nan(name: Any) -> bool:
+    return name is None or (isinstance(name, float) and np.isnan(name))
+
+
+def _from_polars(frame: Any) -> Table:
+    origin = "the DataFrame"
+    if type(frame).__name__ == "LazyFrame":
+        frame = frame.collect()
+    if type(frame).__name__ != "DataFrame":
+        raise _refusal(
+            f"it is a polars {type(frame).__name__}; give a DataFrame with two or more columns.", origin
+        )
+
+    def column(index: int) -> Cells:
+        series = frame.to_series(index)
+        if series.null_count() == 0 and (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
+            cells = series.to_numpy()
+            if cells.dtype.kind in "biuf":
+                return np.asarray(cells)
+        objects = np.empty(len(series), object)
+        objects[:] = series.to_list()
+        return factorise(objects)
+
+    return ColumnsTable(
+        origin,
+        frame.columns,
+        frame.height,
+        column,
+        lambda index: np.array(frame.to_series(index).to_list(), object),
+    )
+
+
+def _from_sparse(matrix: Any) -> Table:
+    origin = "the sparse matrix"
+    if matrix.ndim != 2:
+        raise _refusal(f"it has {matrix.ndim} dimension; give a 2-D matrix.", origin)
+    if matrix.dtype.kind not in "biuf":
+        raise _refusal(f"its cells are of type {matrix.dtype}; give 0 and 1 or booleans.", origin)
+    by_column = matrix.tocsc()
+    if not by_column.has_canonical_format:
+        by_column = by_column.copy()
+        by_column.sum_duplicates()
+
+    def column(index: int) -> Cells:
+        cells = np.zeros(by_column.shape[0], by_column.dtype)
+        part = slice(by_column.indptr[index], by_column.indptr[index + 1])
+        cells[by_column.indices[part]] = by_column.data[part]
+        return cells
+
+    return ColumnsTable(origin, _default_names(by_column.shape[1]), by_column.shape[0], column)

@@ -1,0 +1,111 @@
+"""From a checked table to a posterior: the question, in which everything is worked out once, and its answer.
+
+`SpikeSlabMRF` and the command both go through here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edgewise.data import BinaryData
+from edgewise.engines.protocol import Problem
+from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
+from edgewise.posterior.posterior import Posterior
+from edgewise.priors import Prior
+from edgewise.run.chains import RunResult, run
+from edgewise.run.options import RunOptions
+from edgewise.run.stopping import R_HAT_LIMIT
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of some data.
+
+    Attributes
+    ----------
+    problem : Problem
+        What the engines are told.
+    prior : Prior
+        The prior as the user wrote it.
+    names, levels : tuple
+        Of the variables.
+    notes : mapping
+        What the posterior remembers of the data: digest, number of rows, what was done at the door.
+    """
+
+    problem: Problem
+    prior: Prior
+    names: tuple[str, ...]
+    levels: tuple[tuple[Any, Any], ...]
+    notes: Mapping[str, Any]
+
+
+def pose(
+    data: BinaryData, prior: Prior | None = None, features: FeatureArgument | Features = None
+) -> Question:
+    """Lay out candidates and prior over the variables and sum up the data."""
+    prior = prior or Prior()
+    candidates = resolve_features(features, data.n_variables, data.names)
+    resolved = prior.resolve(candidates, data.names)
+    # The labels of the rows are no business of an engine.
+    rows = replace(data, group=None, group_name=None)
+    problem = Problem(candidates, sufficient_statistics(data, candidates), resolved, rows)
+    notes = {
+        "data_digest": rows.digest(),
+        "n_rows": data.n_rows,
+        "notes": list(data.notes),
+        "group_name": data.group_name,
+    }
+    return Question(problem, prior, data.names, data.levels, notes)
+
+
+def answer(
+    question: Question, options: RunOptions, previous: RunResult | None = None
+) -> tuple[Posterior, RunResult]:
+    """Draw; give the posterior, and the run to go on from."""
+    identity = {"data": question.notes["data_digest"], "prior": question.prior.to_dict()}
+    result = run(question.problem, options, identity=identity, previous=previous)
+    if previous is not None:
+        # Going on names the engine; why it was chosen was said before.
+        result.info["engine_reason"] = previous.info["engine_reason"]
+    posterior = Posterior(
+        result.draws,
+        question.problem.features,
+        question.names,
+        question.levels,
+        question.problem.statistics,
+        question.prior,
+        {**result.info, **question.notes},
+        result.edge_sums,
+        result.counters,
+    )
+    return posterior, result
+
+
+def time_left(options: RunOptions, since: float) -> RunOptions:
+    """The options with what is left of `max_time`, counted from the moment `since`."""
+    if options.max_time is None:
+        return options
+    return replace(options, max_time=max(1e-9, options.max_time - (time.monotonic() - since)))
+
+
+def shortfall(question: Question, result: RunResult, target_ess: float | None) -> str | None:
+    """What is missing when a fit stopped before it was as precise as asked, in words."""
+    seen = result.last_look
+    if seen is None or result.info["stop_reason"] not in ("max_draws", "max_time"):
+        return None
+    low = target_ess is not None and seen.ess < target_ess
+    if not (low or seen.r_hat >= R_HAT_LIMIT):
+        return None
+    if seen.slowest >= 0:
+        slowest = f"edge {question.problem.features.label(seen.slowest, question.names)}"
+    else:
+        slowest = {-1: "the number of edges", -2: "p0", -3: "sigma0"}[seen.slowest]
+    return (
+        f"The fit stopped before it was as precise as asked: the effective sample size of {slowest} is "
+        f"{seen.ess:.0f} (asked: {target_ess:g}) and the largest R-hat {seen.r_hat:.3f} (asked: below 1.01). "
+        "Go on with extend(draws=...), or raise max_draws or max_time."
+    )

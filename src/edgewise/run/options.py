@@ -1,0 +1,124 @@
+"""`RunOptions`: how to run the chains. Every default of a fit is written here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from edgewise.errors import DataError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from edgewise.run.progress import Callback
+
+TARGET_ESS: float = 400
+MINIMUM_DRAWS = 4  # split R-hat needs two draws in each half
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunOptions:
+    """How to run the chains; checked when it is made.
+
+    Attributes
+    ----------
+    engine : str
+        Name of the engine, ``"module:Class"`` for one of your own, or ``"auto"``.
+    chains : int
+        Number of independent chains.
+    min_draws, max_draws : int
+        Fewest and most kept draws per chain.
+    thin : int or "auto"
+        Keep every `thin`-th iteration; ``"auto"`` follows the engine's own measurement after warm-up.
+    target_ess : float or None
+        Bulk ESS of the slowest uncertain edge at which to stop (R-hat must be below 1.01 as well). None
+        draws `max_draws`.
+    max_time : float, optional
+        Wall seconds after which to stop; compiling at the first use does not count.
+    settings : mapping, optional
+        Settings of the engine that are to differ from its defaults.
+    start : str or sequence of str
+        Where the chains start, one for all or one for each.
+    seed : int or sequence of int, optional
+        Seed of the run; chain ``k`` uses its ``k``-th child whatever the number of chains.
+    n_jobs : int, optional
+        Chains computed at the same time, as in joblib (-1: all cores); None takes all cores.
+    executor : concurrent.futures.Executor, optional
+        Where to compute instead of on threads of this process.
+    progress : bool or "lines"
+        Whether to show what happens.
+    callback : callable, optional
+        Called now and then with an :class:`edgewise.run.progress.View`.
+    checkpoint : path, optional
+        Directory in which the run is saved, and from which it continues.
+    checkpoint_every : float
+        Seconds between saves.
+    """
+
+    engine: str = "auto"
+    chains: int = 4
+    min_draws: int = 1000
+    max_draws: int = 20_000
+    thin: int | str = "auto"
+    target_ess: float | None = TARGET_ESS
+    max_time: float | None = None
+    settings: Mapping[str, Any] | None = None
+    start: str | Sequence[str] = "default"
+    seed: int | Sequence[int] | None = None
+    n_jobs: int | None = None
+    executor: Executor | None = None
+    progress: bool | str = True
+    callback: Callback | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 60
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_draws", 1), ("max_draws", MINIMUM_DRAWS)):
+            check_whole(name, getattr(self, name), least)
+        if self.min_draws > self.max_draws:
+            raise DataError(
+                f"min_draws ({self.min_draws:,}) is larger than max_draws ({self.max_draws:,}); "
+                "lower the one or raise the other."
+            )
+        if self.thin != "auto":
+            check_whole("thin", self.thin, 1, "'auto' or ")
+        for name in ("max_time", "target_ess"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and float(value) > 0):
+                raise DataError(f"{name} must be a positive number or None, not {value!r}.")
+        check_whole("chains", self.chains, 1)
+        if not (isinstance(self.checkpoint_every, Real) and self.checkpoint_every >= 0):
+            raise DataError(f"checkpoint_every must be a number of seconds, not {self.checkpoint_every!r}.")
+        self._check_starts()
+        check_jobs(self.n_jobs)
+
+    def _check_starts(self) -> None:
+        from edgewise.engines.protocol import STARTS
+
+        if len(self.starts) != self.chains or not set(self.starts) <= set(STARTS):
+            raise DataError(
+                f"start must be one of {', '.join(map(repr, STARTS))}, or one of these for each of the "
+                f"{self.chains} chains; not {self.start!r}."
+            )
+
+    @property
+    def starts(self) -> list[str]:
+        """Where each chain starts."""
+        if isinstance(self.start, str):
+            return [self.start] * self.chains
+        return [str(name) for name in self.start]
+
+
+def check_whole(name: str, value: object, least: int, also: str = "") -> None:
+    """Refuse anything but a whole number of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise DataError(f"{name} must be {also}a whole number of at least {least}, not {value!r}.")
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Refuse anything but a number of workers as joblib counts them, or None."""
+    if n_jobs == 0 or (n_jobs is not None and not isinstance(n_jobs, Integral)):
+        raise DataError(f"n_jobs must be a number of workers, -1 for all cores, or None; not {n_jobs!r}.")

@@ -1,0 +1,81 @@
+"""What all chains of a run share, and how it reaches other processes: once each, not with every slice.
+
+A slice that leaves the process carries a ticket with the plan's token. A process that has not seen the plan
+answers :class:`Unknown`, and the slice is sent again with the plan in its ticket. That works for any
+executor, any number of workers, and workers that die and are replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from edgewise.engines.choose import load_engine
+from edgewise.engines.protocol import Engine, Problem
+
+MOST_KEPT = 4
+
+_kept: dict[str, Plan] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What all chains of a run share."""
+
+    problem: Problem
+    engine: str
+    settings: Mapping[str, Any]
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The plan for the journey, made once."""
+        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+
+    @cached_property
+    def token(self) -> str:
+        """Stands for the plan where it is known."""
+        return hashlib.sha256(self.packed).hexdigest()
+
+    def kind(self) -> type[Engine]:
+        """Class of the engine."""
+        return load_engine(self.engine)
+
+    def ticket(self, whole: bool = False) -> Ticket:
+        """What travels with a slice: the token, or the `whole` plan too."""
+        return Ticket(self.token, self.packed if whole else None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class Ticket:
+    """A plan on a journey: its token and, where the other side may not know it, the plan itself."""
+
+    token: str
+    packed: bytes | None
+
+    def plan(self) -> Plan | None:
+        """The plan, if this process has or gets it."""
+        with _lock:
+            plan = _kept.pop(self.token, None)
+            if plan is None and self.packed is not None:
+                plan = pickle.loads(self.packed)
+            if plan is not None:
+                _kept[self.token] = plan  # the newest last
+                while len(_kept) > MOST_KEPT:
+                    del _kept[next(iter(_kept))]
+            return plan
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """The answer of a process that has not seen a plan yet."""
+
+    token: str
