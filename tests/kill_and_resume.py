@@ -20,6 +20,7 @@ import numpy as np
 from edgewise.engines.protocol import Problem
 from edgewise.run import workers
 from edgewise.run.chains import run, versions
+from edgewise.run.compiling import prepare
 from edgewise.run.options import RunOptions
 from toy_engine import TOY, fingerprint, toy_problem
 
@@ -44,7 +45,7 @@ def main(directory: str, kills: int, engine: str) -> None:
     problem = toy_problem(n_variables=3) if engine == TOY else toy_problem(200, 8, 1)
     # All that is slow the first time is done before the fork.
     versions()
-    workers.prepare(engine, problem.features.all_pairs, problem.features.max_order, {})
+    prepare(engine, problem.features.all_pairs, problem.features.max_order, {})
     arguments, longest = options(engine, problem)
     log, saved = Path(directory) / "log", Path(directory) / "checkpoint"
     moments = random.Random(12)

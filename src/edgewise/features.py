@@ -183,7 +183,7 @@ def resolve_features(
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Sufficient statistics: all that the likelihood knows of the data.
+    """Sufficient statistics: all that the likelihood (1.3) knows of the data.
 
     Attributes
     ----------

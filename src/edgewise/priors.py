@@ -27,7 +27,7 @@ def _positive(value: float, what: str) -> None:
 
 @dataclass(frozen=True)
 class BetaInclusion:
-    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data."""
+    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data (2.2)."""
 
     a: float = 5.0
     b: float = 5.0
@@ -50,7 +50,7 @@ class FixedInclusion:
 
 @dataclass(frozen=True)
 class GammaSlab:
-    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques."""
+    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques (2.2)."""
 
     shape: float = 5.0
     rate: float = 5.0
@@ -123,7 +123,7 @@ class ResolvedPrior:
         return math.isnan(self.gamma_shape)
 
     def prior_odds(self) -> np.ndarray:
-        """Marginal prior odds of inclusion of every clique (inf where forced, 0 where forbidden)."""
+        """Marginal prior odds of every clique, as in (2.5); inf where forced, 0 where forbidden."""
         common = self.p0 / (1 - self.p0) if self.fixed_p0 else self.beta_a / self.beta_b
         odds = np.full(len(self.status), common)
         odds[self.status == SEPARATE] = np.exp(self.log_odds[self.status == SEPARATE])
@@ -143,7 +143,7 @@ EdgeProbabilities = np.ndarray | Mapping[Clique, float]
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The whole prior.
+    """The whole prior (2.1).
 
     Parameters
     ----------

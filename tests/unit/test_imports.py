@@ -17,8 +17,6 @@ FILES = {
     ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in SOURCE.rglob("*.py")
 }
-# The class and its files know each other until the class no longer saves itself.
-KNOWN = {("edgewise.posterior.storage", "edgewise.posterior.posterior")}
 
 
 def happening(node: ast.AST) -> list[ast.AST]:
@@ -36,7 +34,7 @@ def imported(module: str) -> set[str]:
             assert node.level == 0, f"{module}: imports are absolute here"
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             names |= inner & FILES.keys() or {str(node.module)}
-    return {name for name in names & FILES.keys() if (module, name) not in KNOWN}
+    return names & FILES.keys()
 
 
 ARROWS = {module: imported(module) for module in FILES}

@@ -225,7 +225,7 @@ class LangevinEngine(ChainEngine):
         return int(self._clock[0])
 
     def _adapt(self) -> None:
-        """Set preconditioner and jump widths from the variances averaged so far (section 3.2, 6.2)."""
+        """Set preconditioner (6.2) and jump widths from the variances averaged so far (section 3.2, 6.2)."""
         prior, rows = self.problem.prior, self._rows[0]
         floor = 0.5 / (rows + 1)
         count = self._precision_sum[0]

@@ -68,7 +68,7 @@ class Elimination:
                 self.unplaced.append(number)
 
     def collect(self, ones: Sequence[int] = ()) -> Collected:
-        """First pass, from the first variable eliminated to the last; `ones` are held at one."""
+        """First pass (3.3), (3.4), from the first variable eliminated to the last; `ones` are held at one."""
         biases, weights = self.model.biases, self.model.weights
         inbox: list[list[np.ndarray]] = [[] for _ in self.order.bags]
         tables, messages = [], []
@@ -93,7 +93,7 @@ class Elimination:
         return Collected(tables, messages, log_partition)
 
     def _distribute(self, collected: Collected) -> np.ndarray:
-        """Second pass: the mean of every feature that fits into a bag; NaN for the others."""
+        """Second pass (3.5): the mean of every feature that fits into a bag; NaN for the others."""
         p = self.model.n_variables
         means = np.full(p + len(self.model.cliques), np.nan)
         children = np.bincount([k for k in self.parent if k >= 0], minlength=p)
@@ -122,7 +122,7 @@ class Elimination:
         return self._means_given(())[1]
 
     def _means_given(self, ones: Sequence[int]) -> tuple[float, np.ndarray]:
-        """Log Z with some variables held at one, and the mean of every feature under that condition."""
+        """Log Z with some variables held at one, and the mean of every feature under that condition (3.7)."""
         collected = self.collect(ones)
         means = self._distribute(collected)
         p = self.model.n_variables
@@ -159,7 +159,7 @@ class Elimination:
         return (result + result.T) / 2
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Independent states, drawn variable by variable from the last eliminated to the first."""
+        """Independent states, drawn variable by variable from the last eliminated to the first (3.6)."""
         tables = self.collect().tables
         states = np.zeros((self.model.n_variables, n), np.uint8)
         for k in range(self.model.n_variables - 1, -1, -1):

@@ -84,7 +84,7 @@ def pair_marginals(model: MRF) -> np.ndarray:
 
 
 def covariance(model: MRF) -> np.ndarray:
-    """Covariance of all features: float64 (p + m, p + m).
+    """Covariance of all features: float64 (p + m, p + m) (1.4).
 
     The order is that of :func:`means`; it is the Hessian of log Z. By elimination every row costs as much
     as :func:`means`.

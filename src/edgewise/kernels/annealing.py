@@ -49,7 +49,7 @@ def _probability(field):
 
 @entry(arrays=True)
 def anneal(state, first, others, weights, offset, base, betas, rng):
-    """Log-weights (n,) of particles that start in `state`, drawn from the independent model; moves them."""
+    """Log-weights (n,) of particles that pass through (9.2) from `state`, drawn at beta = 0; moves them."""
     n_variables, n = state.shape
     log_weights = np.zeros(n)
     field = np.empty(n)

@@ -34,13 +34,6 @@ def fill(target, value):
 
 
 @kernel
-def copy_to(target, values):
-    """target = values, element by element."""
-    for s in range(target.shape[0]):
-        target[s] = values[s]
-
-
-@kernel
 def multiply(target, values):
     """target *= values."""
     for s in range(target.shape[0]):

@@ -43,7 +43,7 @@ def mills_ratio(x):
 
 @kernel
 def log_normaliser(gradient, precision, width):
-    """log of the integral of h(a) = exp(a g - a^2 precision / 2) over [-width, width] (eq. 13)."""
+    """log of the integral of h(a) = exp(a g - a^2 precision / 2) over [-width, width] (eq. 13): (6.6)."""
     slope = abs(gradient)
     root = math.sqrt(precision)
     centre = slope / root
@@ -60,7 +60,7 @@ def log_normaliser(gradient, precision, width):
 
 @kernel
 def propose_value(gradient, precision, width, stream):
-    """Draw from q_opt, the Gaussian of eq. 13 truncated to [-width, width].
+    """Draw from q_opt (6.4), the Gaussian of eq. 13 truncated to [-width, width].
 
     Rejection with a proposal that fits the case: the Gaussian itself or the flat density around the mode,
     and an exponential one (cut at the far edge) when the mode lies outside the window.
@@ -96,7 +96,7 @@ def propose_value(gradient, precision, width, stream):
 
 @kernel
 def log_partition_ratio(change, rows, mean, variance, particles):
-    """log R of eq. 11: N times the fall of log Z when a clique's parameter grows by `change`.
+    """log R of eq. 11 (6.3): N times the fall of log Z when a clique's parameter grows by `change`.
 
     Second-order expansion around the particles' model plus the correction
     -log(1 + N^2 a^2 S^2 / 2n) that makes R itself, not its logarithm, unbiased to second order.
@@ -114,7 +114,7 @@ def log_slab_density(value, slab_scale):
 
 @kernel
 def log_proposal_density(value, gradient, precision, width):
-    """log q_opt(a) of eq. 13."""
+    """log q_opt(a) of eq. 13, with h of (6.4)."""
     return value * gradient - 0.5 * precision * value * value - log_normaliser(gradient, precision, width)
 
 
@@ -134,7 +134,7 @@ def proposal_at_death(value, total, rows, mean, variance, slab_scale):
 def log_ratio_birth(
     value, total, rows, mean, variance, particles, log_odds, slab_scale, gradient, precision, width
 ):
-    """log Q*(a) of eq. 8 with the R of eq. 11, from particles of the model without the clique."""
+    """log Q*(a) of eq. 8 (6.5) with the R of eq. 11, from particles of the model without the clique."""
     return (
         value * total
         + log_partition_ratio(value, rows, mean, variance, particles)

@@ -75,14 +75,8 @@ def feature_moments(particles, clique):
 
 
 @kernel
-def preconditioner(rows, variance, prior_precision):
-    """C = H^(-1/2) of eq. 6."""
-    return 1.0 / math.sqrt(rows * variance + prior_precision)
-
-
-@kernel
 def langevin_step(value, momentum, old_gradient, gradient, scale, step_size, retained, stream):
-    """Finish the last leapfrog step, refresh the momentum (eq. 7) and begin the next (eq. 4)."""
+    """Finish the last leapfrog step, refresh the momentum (eq. 7) and begin the next (eq. 4): (6.1)."""
     momentum += 0.5 * step_size * scale * old_gradient
     momentum = retained * momentum + math.sqrt(1.0 - retained * retained) * normal(stream)
     momentum += 0.5 * step_size * scale * gradient

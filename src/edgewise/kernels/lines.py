@@ -31,7 +31,10 @@ LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 @kernel
 def log_z_change(t, cells, values):
-    """Change of log Z by a move of `t` along a line, from the cells at its beginning (4.3)."""
+    """Change of log Z by a move of `t` along a line, from the cells at its beginning (4.3).
+
+    With the two cells of one feature it is (4.1), with the joint ones of a swap (4.5).
+    """
     growth = 0.0
     for c in range(cells.shape[0]):
         growth += cells[c] * math.expm1(t * values[c])
@@ -40,7 +43,7 @@ def log_z_change(t, cells, values):
 
 @kernel
 def line_value(t, cells, values, S, N, precision, tilt):
-    """Log target at `t` relative to the base point (5.1)."""
+    """Log target at `t` relative to the base point (5.1), that is (4.4) with its priors."""
     result = t * tilt - 0.5 * precision * t * t
     for g in range(cells.shape[0]):
         result += t * S[g] - N[g] * log_z_change(t, cells[g], values[g])
@@ -97,7 +100,7 @@ def log_slab_constant(sigma0):
 
 @kernel
 def move_cells(cells, values, t, moved):
-    """Cell probabilities of every stratum after a move by `t` along the line (4.3)."""
+    """Cell probabilities of every stratum after a move by `t` along the line, as (4.2) for one feature."""
     for g in range(cells.shape[0]):
         total = 0.0
         for c in range(cells.shape[1]):

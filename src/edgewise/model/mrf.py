@@ -186,7 +186,7 @@ class MRF:
         return coo_array((np.concatenate([w, w]), index), shape=(self.n_variables,) * 2).tocsc()
 
     def log_potential(self, x: Any) -> np.ndarray:
-        """Unnormalised log-probability of every row of `x` (n, p), that is log P(x) + log Z."""
+        """Unnormalised log-probability of every row of `x` (n, p), that is log P(x) + log Z (1.1)."""
         rows = self._rows(x)
         result = rows @ self.biases
         for start, block in _blocks(rows):
@@ -197,7 +197,7 @@ class MRF:
         return np.asarray(result)
 
     def conditional_probability(self, x: Any) -> np.ndarray:
-        """P(x_i = 1 | all other variables) for every row of `x` and variable: float64 (n, p)."""
+        """P(x_i = 1 | all other variables) for every row of `x` and variable: float64 (n, p) (1.2)."""
         rows = self._rows(x)
         field = np.empty(rows.shape)
         for start, block in _blocks(rows):
@@ -293,7 +293,7 @@ class MRF:
         return cls.from_coupling(2 * h - 2 * matrix.sum(axis=1), 4 * matrix, names)
 
     def to_ising(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coupling J (p, p) and field h (p,) of the same distribution over s = 2x - 1 in {-1, +1}."""
+        """Coupling J (p, p) and field h (p,) of the same distribution over s = 2x - 1 in {-1, +1} (1.5)."""
         if not self.pairs_only:
             clique = self._larger[0][0]
             raise DataError(

@@ -26,7 +26,7 @@ class ReweightedInclusion(OldNames):
 def reweighted_frequency(
     table: CliqueDraws, common: np.ndarray, p0: float, beta: tuple[float, float] | None, old_p0: float
 ) -> tuple[np.ndarray, float]:
-    """Inclusion frequencies under a fixed `p0` from draws made under another prior, and their weight ESS.
+    """Inclusion frequencies under a fixed `p0` from draws under another prior, and their weight ESS (8.3).
 
     The two posteriors differ by the prior of the graph alone, and that depends on the graph through the
     number of active common cliques E (of `common`, a mask): the weight of a draw is the ratio of

@@ -132,7 +132,7 @@ def transitions(table: CliqueDraws) -> tuple[np.ndarray, np.ndarray]:
 
 
 def combine_inclusion(frequency: np.ndarray, tries: np.ndarray | None, sums: np.ndarray | None) -> np.ndarray:
-    """Inclusion probability of each clique from all chains.
+    """Inclusion probability of each clique from all chains (8.1).
 
     Each chain gives the mean of its acceptance-based probabilities where it decided the clique at least
     once, and the frequency among its draws otherwise. Chains count equally: they are equally long, while
@@ -269,7 +269,7 @@ def _typical_ess(ess: np.ndarray, table: CliqueDraws, moving: np.ndarray | None)
 def log10_bayes_factors(
     inclusion: np.ndarray, prior_odds: np.ndarray, effective: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log10 Bayes factors of presence against absence, and where they are only bounds.
+    """Log10 Bayes factors of presence against absence (8.2), and where they are only bounds.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def components(model: Any) -> list[MRF]:
 
 
 def conditional_log_likelihood(model: Any, X: Any, groups: Any = "all") -> np.ndarray:
-    """Log P(a group of variables | all other variables) of every row (Chen & Welling, 2012, section 6.4).
+    """Log P(a group of variables | all other variables) of every row (9.1).
 
     Parameters
     ----------

@@ -16,13 +16,14 @@ import numpy as np
 
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError
+from edgewise.run.compiling import prepare
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import MINIMUM_DRAWS, RunOptions
 from edgewise.run.plans import Plan, Unknown
 from edgewise.run.progress import ChainView, Display, View
 from edgewise.run.saver import Saver
 from edgewise.run.stopping import Look, enough, expected_draws, ladder, look
-from edgewise.run.workers import RunningChain, is_resident, prepare
+from edgewise.run.workers import RunningChain, is_resident
 
 POLL_SECONDS = 0.1
 COMPILE_NOTICE_SECONDS = 2.5  # loading what was compiled before takes about a second

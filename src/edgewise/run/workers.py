@@ -19,19 +19,12 @@ from typing import Any
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.choose import load_engine
-from edgewise.engines.protocol import Engine, Problem
-from edgewise.errors import DataError
-from edgewise.features import Features, Statistics
-from edgewise.priors import Prior
+from edgewise.engines.protocol import Engine
 from edgewise.run.options import check_jobs
 from edgewise.run.plans import Plan, Ticket, Unknown
 
 SLICE_SECONDS = 0.1
 JOURNEY_SHARE = 0.05
-PREPARING_ITERATIONS = 4
-
-_prepared: set[tuple[str, bool, int]] = set()
 
 
 def worker_count(n_jobs: int | None, chains: int) -> int:
@@ -192,38 +185,6 @@ class RunningChain:
 def is_resident(executor: Executor) -> bool:
     """Whether the executor computes in this process, so that engines can stay where they are."""
     return isinstance(executor, ThreadPoolExecutor)
-
-
-def prepare(engine_name: str, all_pairs: bool, max_order: int, settings: Mapping[str, Any]) -> float:
-    """Compile an engine's kernels on a problem of three variables; return the seconds it took.
-
-    Numba keeps what it compiled on disk, so this is long at the first use of an installation only.
-    """
-    key = (engine_name, all_pairs, min(max_order, 3))
-    started = time.monotonic()
-    if key not in _prepared:
-        kind, tiny, seed = load_engine(engine_name), _tiny(all_pairs, max_order), np.random.SeedSequence(0)
-        try:
-            engine = kind(tiny, {**settings, "warm_up": PREPARING_ITERATIONS}, seed)
-        except DataError:
-            engine = kind(tiny, settings, seed)  # an engine without that setting, or a wrong one
-        engine.advance(min(PREPARING_ITERATIONS, engine.warm_up))
-        if engine.iteration >= engine.warm_up:
-            engine.advance(PREPARING_ITERATIONS)
-        _prepared.add(key)
-    return time.monotonic() - started
-
-
-def _tiny(all_pairs: bool, order: int) -> Problem:
-    if all_pairs:
-        small = Features.pairs(3)
-    elif order == 2:
-        small = Features.listed(3, [(0, 1), (1, 2)])
-    else:
-        small = Features.up_to(order + 1, order)
-    quarter = np.array([4.0 / 2 ** len(small.clique(k)) for k in range(small.n_cliques)])
-    statistics = Statistics(4.0, np.full(small.n_variables, 2.0), quarter)
-    return Problem(small, statistics, Prior().resolve(small))
 
 
 def _create(

@@ -1,0 +1,66 @@
+"""Compiling an engine before the clock of a run starts."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from edgewise.engines.choose import load_engine
+from edgewise.engines.protocol import Problem
+from edgewise.errors import DataError
+from edgewise.features import Features, Statistics
+from edgewise.priors import Prior
+
+PREPARING_ITERATIONS = 4
+
+_prepared: set[tuple[str, bool, int]] = set()
+
+
+def prepare(engine_name: str, all_pairs: bool, max_order: int, settings: Mapping[str, Any]) -> float:
+    """Compile an engine's kernels on a problem of three variables; return the seconds it took.
+
+    Numba keeps what it compiled on disk, so this is long at the first use of an installation only.
+    """
+    key = (engine_name, all_pairs, min(max_order, 3))
+    started = time.monotonic()
+    if key not in _prepared:
+        kind, tiny, seed = load_engine(engine_name), _tiny(all_pairs, max_order), np.random.SeedSequence(0)
+        with _no_collecting():
+            try:
+                engine = kind(tiny, {**settings, "warm_up": PREPARING_ITERATIONS}, seed)
+            except DataError:
+                engine = kind(tiny, settings, seed)  # an engine without that setting, or a wrong one
+            engine.advance(min(PREPARING_ITERATIONS, engine.warm_up))
+            if engine.iteration >= engine.warm_up:
+                engine.advance(PREPARING_ITERATIONS)
+        _prepared.add(key)
+    return time.monotonic() - started
+
+
+def _tiny(all_pairs: bool, order: int) -> Problem:
+    if all_pairs:
+        small = Features.pairs(3)
+    elif order == 2:
+        small = Features.listed(3, [(0, 1), (1, 2)])
+    else:
+        small = Features.up_to(order + 1, order)
+    quarter = np.array([4.0 / 2 ** len(small.clique(k)) for k in range(small.n_cliques)])
+    statistics = Statistics(4.0, np.full(small.n_variables, 2.0), quarter)
+    return Problem(small, statistics, Prior().resolve(small))
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """The compiler makes millions of objects that stay; looking for garbage costs a tenth of its time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
