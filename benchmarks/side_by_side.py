@@ -4,7 +4,7 @@
 
 prints, for both: effective draws of the uncertain indicators per CPU second (median and slowest) and
 milliseconds per iteration of one chain after warm-up, the runs of the two taking turns; CPU seconds of a
-small fit from a cold and from a warm cache of compiled code; and CPU seconds from the start of a process to the
+small fit from a cold and a warm cache of compiled code; and CPU seconds from the start of a process to the
 first iteration.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-from edgewise.kernels.compiling import exposed
+from edgewise.kernels.compiling import exposed, question
 
 
 class Exposed:
@@ -29,23 +29,35 @@ def altered(function: Any, **replaced: Any) -> Any:
     """An entry kernel compiled anew with some of the kernels below it replaced, by name: a broken version."""
     made: dict[Any, Any] = {}
 
-    def rebuild(kernel: Any) -> Any:
-        plain = kernel.py_func
-        if plain not in made:
-            scope = dict(plain.__globals__)
-            for name in plain.__code__.co_names:
-                if name in replaced:
-                    scope[name] = replaced[name]
-                elif isinstance(scope.get(name), Dispatcher):
-                    scope[name] = rebuild(scope[name])
-            if all(scope[name] is plain.__globals__[name] for name in scope):
-                made[plain] = kernel
-            else:
+    def plain(code: Any) -> Any:
+        """A plain function with the kernels and questions that it uses rebuilt; itself where none changed."""
+        scope = dict(code.__globals__)
+        for name in code.__code__.co_names:
+            if name in replaced:
+                scope[name] = replaced[name]
+            elif name in scope:
+                scope[name] = rebuild(scope[name])
+        if all(scope[name] is code.__globals__[name] for name in scope):
+            return code
+        return FunctionType(code.__code__, scope, code.__name__)
+
+    def rebuild(used: Any) -> Any:
+        if isinstance(used, Dispatcher):
+            if used not in made:
+                changed = plain(used.py_func)
                 # Plain njit: what is altered must never be kept on disk.
-                made[plain] = njit(**kernel.targetoptions)(
-                    FunctionType(plain.__code__, scope, plain.__name__)
-                )
-        return made[plain]
+                options = {key: value for key, value in used.targetoptions.items() if key != "nopython"}
+                made[used] = used if changed is used.py_func else njit(**options)(changed)
+            return made[used]
+        if isinstance(used, FunctionType) and hasattr(used, "answers"):
+            if used not in made:
+                answers = {kind: plain(code) for kind, code in used.answers.items()}
+                made[used] = used
+                if any(answers[kind] is not used.answers[kind] for kind in answers):
+                    made[used] = question(FunctionType(used.__code__, used.__globals__, used.__name__))
+                    made[used].answers.update(answers)
+            return made[used]
+        return used
 
     changed = rebuild(function)
     assert changed is not function, f"{function} does not use {', '.join(replaced)}"

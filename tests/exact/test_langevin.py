@@ -179,7 +179,7 @@ def test_refusals():
     problem = Problem(PAIRS, PAIR_SUMS, Prior().resolve(PAIRS))
     with pytest.raises(DataError, match="has no setting 'steps'; its settings are particles"):
         LangevinEngine(problem, {"steps": 1})
-    with pytest.raises(DataError, match="start must be one of"):
+    with pytest.raises(DataError, match="cannot start from"):
         LangevinEngine(problem, None, None, "warm")
     for settings in ({"particles": 1}, {"step_size": 0.0}, {"momentum_retained": 1.0}, {"thin": 1.5}):
         with pytest.raises(DataError, match=next(iter(settings))):

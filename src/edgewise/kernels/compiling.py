@@ -48,7 +48,8 @@ class LinkedLibrary(JITCodeLibrary):
     def _get_module_for_linking(self) -> Any:
         """With all that it calls, for a library that is no entry."""
         module = self.own_module().clone()
-        link_below(self._linking_libraries, module)
+        for library in link_below(self._linking_libraries, module):
+            module.link_in(library._get_module_for_linking(), preserve=True)
         return module
 
 
@@ -85,6 +86,10 @@ class LeanEntryLibrary(EntryLibrary):
     """An entry without references to count, hence without any to prune: one pass of optimisation will do."""
 
     def _optimize_final_module(self) -> None:
+        # Nobody else calls the kernels in here: arguments that they do not use need not be handed to them.
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage.name == "linkonce_odr":
+                function.linkage = "internal"
         manager, builder = self._codegen._module_pass_manager()
         manager.run(self._final_module, builder)
 
