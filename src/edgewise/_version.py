@@ -1,3 +1,3 @@
 """The version of edgewise, read by the build and by ``edgewise.__version__``."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -286,7 +286,6 @@ def test_the_demo_ends_green_and_says_what_it_found(tmp_path: Path):
     shown = done.stdout.decode()
     assert "Quality of the computation: green" in shown
     assert re.search(r"Linked directly to progression.*: triglycerides, body mass and blood pressure", shown)
-    assert "cholesterol/HDL looks telling" in shown
     assert "sex seems not to matter" in shown
     for name in ("posterior.nc", "edges.csv", "report.html", "network.png"):
         assert (tmp_path / "demo" / name).exists()
