@@ -55,6 +55,15 @@ def test_value_is_the_log_target(case, t):
         assert K.line_value(t, *line) == pytest.approx(brute_value(t, case), rel=1e-10, abs=1e-10)
 
 
+def test_a_long_way_back_stays_finite():
+    """Far from a point where one cell has nearly all the mass, the growth rounds to minus one."""
+    values = np.array([-0.02, 0.98])
+    for cells in ([1e-18, 1.0], [0.0, 1.0], [1e-3, 0.999]):
+        for t in (-30.0, -60.0, -400.0):
+            expected = special.logsumexp(t * values, b=cells)
+            assert K.log_z_change(t, np.array(cells), values) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_mode_and_width(case):
     best = optimize.minimize_scalar(lambda t: -brute_value(t, case), bounds=(-20, 20), method="bounded")

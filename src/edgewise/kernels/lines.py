@@ -38,7 +38,17 @@ def log_z_change(t, cells, values):
     growth = 0.0
     for c in range(cells.shape[0]):
         growth += cells[c] * math.expm1(t * values[c])
-    return math.log1p(growth)
+    if growth > -0.5:
+        return math.log1p(growth)
+    # Nearly all mass shrinks: the sum itself is accurate then, and its logarithm relative to the largest term.
+    top = -math.inf
+    for c in range(cells.shape[0]):
+        if cells[c] > 0.0:
+            top = max(top, t * values[c])
+    total = 0.0
+    for c in range(cells.shape[0]):
+        total += cells[c] * math.exp(t * values[c] - top) if cells[c] > 0.0 else 0.0
+    return top + math.log(total)
 
 
 @kernel

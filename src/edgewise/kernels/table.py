@@ -153,7 +153,7 @@ def _clique_cells(source, a, value, chain, cells):
         pair_cells(source.states, i, j, cells[0])
     else:
         cells[0, 1] = masked_mean(source.states, clique_mask(a, chain.graph.members))
-        cells[0, 0] = 1.0 - cells[0, 1]
+        cells[0, 0] = max(0.0, 1.0 - cells[0, 1])
 
 
 @answer(sources.clique_growth, Table)
@@ -182,7 +182,7 @@ def _follow_clique(source, a, value, target, cells, values, rules, chain):
 @answer(sources.bias_cells, Table)
 def _bias_cells(source, i, cells):
     cells[0, 1] = masked_mean(source.states, 1 << i)
-    cells[0, 0] = 1.0 - cells[0, 1]
+    cells[0, 0] = max(0.0, 1.0 - cells[0, 1])
 
 
 @answer(sources.bias_growth, Table)
