@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,95 @@ def test_a_damaged_generation_gives_way_to_the_one_before(tmp_path, reference, d
             result = short_run(path)
     assert 20 < result.info["resumed_from_iteration"] <= 50
     assert fingerprint(result.draws) == reference
+
+
+def content_of(path):
+    """Digest of everything that a run would go on from."""
+    store = Checkpoint.open(path, json.loads((path.parent / "identity.json").read_text()))
+    store.close()
+    states = [
+        {key: (value.dtype.str, value.shape, value.tobytes()) for key, value in sorted(chain.state.items())}
+        for chain in store.chains
+    ]
+    return fingerprint([chain.draws for chain in store.chains]), states, store.notes, store._segments
+
+
+@pytest.fixture(scope="module")
+def two_generations(tmp_path_factory):
+    """A checkpoint with what its newest generation and the one before hold."""
+    path = tmp_path_factory.mktemp("damaged") / "c"
+    part_way(path, draws=400, checkpoint_every=1000)  # arrays too long to be read at once
+    part_way(path, draws=800, checkpoint_every=1000)
+    with np.load(newest(path), allow_pickle=False) as archive:
+        identity = json.loads(archive["manifest"].tobytes())["identity"]
+    (path.parent / "identity.json").write_text(json.dumps(identity))
+    whole = content_of(path)
+    held = newest(path).read_bytes()
+    newest(path).unlink()
+    before = content_of(path)
+    (path / f"generation-{2:08d}.npz").write_bytes(held)
+    assert content_of(path) == whole != before
+    return path, whole, before
+
+
+def damaged_content(path, file, offset, value):
+    """What is found with one byte of one file changed: the content, or the words of the error."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[:offset] + bytes([value]) + whole[offset + 1 :])
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                return content_of(path), [str(warning.message) for warning in caught]
+            except FileError as error:
+                return None, [str(error)]
+    finally:
+        file.write_bytes(whole)
+
+
+def check_damage(checkpoint, file, offset, value):
+    path, whole, before = checkpoint
+    found, said = damaged_content(path, file, offset, value)
+    if found == whole:
+        assert not said  # a byte that says nothing, such as the time in a zip archive
+    elif found is None:
+        assert file.name in said[0]
+        assert "no whole generation is left" in said[0]
+    else:
+        assert found == before
+        assert "going on from the one before" in said[0]
+        assert file.name in said[0]
+
+
+def test_a_shifted_array_is_noticed(two_generations):
+    path = two_generations[0]
+    for file in sorted(path.glob("*.npz")):
+        content = file.read_bytes()
+        head = -1
+        while (head := content.find(b"\x93NUMPY\x01\x00", head + 1)) >= 0:
+            check_damage(two_generations, file, head + 8, content[head + 8] - 16)
+
+
+def test_no_damaged_byte_changes_what_a_run_goes_on_from(two_generations):
+    files = sorted(two_generations[0].glob("*.npz"))
+    rng = np.random.default_rng(0)
+    for file in rng.choice(np.array(files, object), 400):
+        content = file.read_bytes()
+        offset = int(rng.integers(len(content)))
+        check_damage(two_generations, file, offset, content[offset] ^ (1 << int(rng.integers(8))))
+
+
+def test_a_damaged_generation_is_not_one_of_the_two_that_stay(tmp_path, reference):
+    path = tmp_path / "c"
+    part_way(path, draws=20)
+    damaged = newest(path)
+    flip_a_bit(damaged)
+    with pytest.warns(EdgewiseWarning, match="going on from the one before"):
+        part_way(path, draws=30, checkpoint_every=1000)
+    assert not damaged.exists()
+    truncate(newest(path))
+    with pytest.warns(EdgewiseWarning, match="going on from the one before"):
+        assert fingerprint(short_run(path).draws) == reference
 
 
 def test_damage_to_draws_that_both_generations_need_is_refused(tmp_path):

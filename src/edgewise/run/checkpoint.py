@@ -10,6 +10,7 @@ segments, so that a disk which loses one of those loses the run, and reading it 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -65,6 +66,7 @@ class Checkpoint:
     notes: dict[str, Any] = field(default_factory=dict)
     _segments: list[dict[str, Any]] = field(default_factory=list)
     _next: int = 0
+    _damaged: set[int] = field(default_factory=set)
     _lock: IO[str] | None = None
 
     @classmethod
@@ -154,8 +156,10 @@ class Checkpoint:
             ) from error
 
     def _tidy(self, newest: int) -> None:
-        """Remove all but the newest two generations and what neither of them needs."""
-        generations = sorted(n for kind, n in self._numbered() if kind == "generation")
+        """Remove all but the newest two whole generations and what neither of them needs."""
+        generations = sorted(
+            n for kind, n in self._numbered() if kind == "generation" and n not in self._damaged
+        )
         keep = set(generations[-2:])
         wanted = {segment["file"] for segment in self._segments}
         for kind, number in self._numbered():
@@ -193,6 +197,7 @@ class Checkpoint:
                 self._read(name, adopt)
             except _Damaged as damage:
                 damages.append(str(damage))
+                self._damaged.add(number)
                 continue
             if damages:
                 warnings.warn(
@@ -212,7 +217,7 @@ class Checkpoint:
         try:
             manifest = json.loads(arrays.pop("manifest").tobytes())
             found = manifest["format"]
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise _Damaged(f"{name}: {error}") from None
         if found != FORMAT:
             raise FileError(
@@ -232,11 +237,13 @@ class Checkpoint:
                 if len(draws) != count:
                     raise _Damaged(f"{segment['file']}: {len(draws)} draws instead of {count}")
                 pieces[c].append(draws)
+        chains = []
         for c in range(manifest["chains"]):
             prefix = f"chain{c}."
             state = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
             draws = Draws.concatenate(pieces[c]) if pieces[c] else Draws.empty(0)
-            self.chains.append(StoredChain(state or None, draws))
+            chains.append(StoredChain(state or None, draws))
+        self.chains = chains
         self.notes = manifest["notes"]
         self._segments = manifest["segments"]
 
@@ -282,11 +289,17 @@ class _Damaged(Exception):
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file, each read to its end: only there is its checksum verified."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise _Damaged(f"{path.name}: {error}") from None
+        with zipfile.ZipFile(path) as archive:
+            return {
+                name.removesuffix(".npy"): np.lib.format.read_array(
+                    io.BytesIO(archive.read(name)), allow_pickle=False
+                )
+                for name in archive.namelist()
+            }
+    except Exception as error:  # damaged bytes make zipfile raise nearly anything
+        raise _Damaged(f"{path.name}: {error or type(error).__name__}") from None
 
 
 def _lock_file(file: IO[str]) -> None:
