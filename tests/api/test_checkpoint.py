@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -139,6 +140,80 @@ def test_a_second_fit_on_the_same_checkpoint_is_refused(tmp_path):
         Checkpoint.open(tmp_path / "c", {"a": 1})
     first.close()
     Checkpoint.open(tmp_path / "c", {"a": 1}).close()
+
+
+HOLDER = """
+import multiprocessing, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from edgewise.run.checkpoint import Checkpoint
+store = Checkpoint.open(sys.argv[1], {"a": 1})
+pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork"))
+pool.submit(abs, 1).result()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_workers_that_outlive_a_killed_fit_do_not_hold_its_checkpoint(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "c")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+    try:
+        assert holder.stdout.readline() == b"ready\n"
+        with pytest.raises(FileError, match=rf"in use by another fit \(process {holder.pid}\)"):
+            Checkpoint.open(tmp_path / "c", {"a": 1})
+        holder.kill()
+        holder.wait()
+        os.killpg(holder.pid, 0)  # its workers are still there
+        Checkpoint.open(tmp_path / "c", {"a": 1}).close()
+    finally:
+        holder.stdout.close()
+        os.killpg(holder.pid, signal.SIGKILL)
+        holder.wait()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_neither_frees_the_lock_nor_closes_a_file_of_its_own(tmp_path):
+    store = Checkpoint.open(tmp_path / "c", {})
+    child = os.fork()
+    if child == 0:
+        handle = os.open(tmp_path / "own", os.O_CREAT | os.O_RDWR)  # gets the number of the closed lock
+        store.close()
+        os._exit(0 if os.write(handle, b"x") == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with pytest.raises(FileError, match="in use by another fit"):
+        Checkpoint.open(tmp_path / "c", {})
+    store.close()
+    Checkpoint.open(tmp_path / "c", {}).close()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="needs links")
+def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path):
+    (tmp_path / "c").mkdir()
+    thesis = tmp_path / "thesis.tex"
+    thesis.write_text("years of work")
+    for target in (thesis, tmp_path / "new"):
+        (tmp_path / "c" / "lock").symlink_to(target)
+        with pytest.raises(FileError, match=r"c/lock' is a link to '.*'; delete it"):
+            Checkpoint.open(tmp_path / "c", {})
+        (tmp_path / "c" / "lock").unlink()
+    assert thesis.read_text() == "years of work"
+    assert not (tmp_path / "new").exists()
+    os.mkfifo(tmp_path / "c" / "lock")
+    with pytest.raises(FileError, match="is not a file; delete it"):
+        Checkpoint.open(tmp_path / "c", {})
+
+
+def test_whatever_the_lock_says_its_holder_is_respected(tmp_path):
+    first = Checkpoint.open(tmp_path / "c", {})
+    (tmp_path / "c" / "lock").write_bytes(b"\xff\x1b")
+    with pytest.raises(FileError, match=r"in use by another fit \(process unknown\)"):
+        Checkpoint.open(tmp_path / "c", {})
+    first.close()
 
 
 # Damage.

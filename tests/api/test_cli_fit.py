@@ -15,6 +15,7 @@ import pytest
 from command import FAST, edgewise, table
 from edgewise import load_posterior
 from edgewise.cli import messages, options
+from edgewise.run.lock import Lock
 
 
 def test_fit_writes_posterior_edges_and_report_and_says_what_it_did(votes: Path, tmp_path: Path):
@@ -36,6 +37,19 @@ def test_fit_writes_posterior_edges_and_report_and_says_what_it_did(votes: Path,
     given = [str(votes), "--group", "party", "--missing", "drop", "-o", str(tmp_path / "new")]
     assert command == shlex.join(["edgewise", "fit", *given, *FAST])
     assert command in (tmp_path / "new" / "report.html").read_text().replace("&#x27;", "'")
+
+
+def test_overwriting_leaves_a_running_fit_alone(votes: Path, tmp_path: Path):
+    common = ["fit", votes, "--missing", "drop", "-o", tmp_path / "new", *FAST]
+    edgewise(*common)
+    checkpoint = tmp_path / "new" / "checkpoint"
+    files = {file.name: file.read_bytes() for file in checkpoint.glob("*.npz")}
+    running = Lock.take(checkpoint)
+    refusal = edgewise(*common, "--overwrite", code=1).stderr
+    assert "is in use by another fit" in " ".join(refusal.split())
+    assert {file.name: file.read_bytes() for file in checkpoint.glob("*.npz")} == files
+    running.release()
+    edgewise(*common, "--overwrite")
 
 
 def test_a_fit_works_everything_out_once(votes: Path, tmp_path: Path, monkeypatch):

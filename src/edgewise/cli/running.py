@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,15 +94,9 @@ def make_directory(request: Request) -> None:
     if not os.access(directory, os.W_OK | os.X_OK):
         raise FileError(f"{directory} cannot be written to; choose another directory with -o.")
     if request.overwrite and not request.resume and request.checkpoint.is_dir():
-        forget_checkpoint(request.checkpoint)
+        from edgewise.run.checkpoint import forget
 
-
-def forget_checkpoint(checkpoint: Path) -> None:
-    """Delete a checkpoint, and nothing that is not one."""
-    from edgewise.run.checkpoint import belongs
-
-    if all(belongs(entry.name) for entry in checkpoint.iterdir()):
-        shutil.rmtree(checkpoint)
+        forget(request.checkpoint)
 
 
 def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:

@@ -20,13 +20,15 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from edgewise.atomic import beside
 from edgewise.draws.draws import Draws
 from edgewise.errors import EdgewiseWarning, FileError
+from edgewise.run import lock
+from edgewise.run.lock import Lock
 
 FORMAT = "edgewise checkpoint 1"
 _NAME = re.compile(r"(generation|draws)-(\d{8})\.npz")
@@ -67,7 +69,7 @@ class Checkpoint:
     _segments: list[dict[str, Any]] = field(default_factory=list)
     _next: int = 0
     _damaged: set[int] = field(default_factory=set)
-    _lock: IO[str] | None = None
+    _lock: Lock | None = None
 
     @classmethod
     def open(
@@ -82,7 +84,7 @@ class Checkpoint:
         checkpoint = cls(Path(path), json.loads(json.dumps(identity)))
         try:
             checkpoint.path.mkdir(parents=True, exist_ok=True)
-            checkpoint._acquire()
+            checkpoint._lock = Lock.take(checkpoint.path)
         except OSError as error:
             raise FileError(
                 f"The checkpoint {str(path)!r} cannot be written ({error.strerror or error}); "
@@ -98,7 +100,7 @@ class Checkpoint:
     def close(self) -> None:
         """Release the lock."""
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     def save(self, chains: Sequence[tuple[State, Draws]], notes: Mapping[str, Any]) -> None:
@@ -174,7 +176,7 @@ class Checkpoint:
         return [(match[1], int(match[2])) for match in found if match]
 
     def _find(self, adopt: Sequence[str]) -> None:
-        entries = [entry for entry in self.path.iterdir() if entry.name != "lock"]
+        entries = [entry for entry in self.path.iterdir() if entry.name != lock.NAME]
         for entry in entries:
             if _LEFTOVER.fullmatch(entry.name):
                 entry.unlink(missing_ok=True)
@@ -261,27 +263,32 @@ class Checkpoint:
                 + "\nFit with what it was made with to continue it, or give another directory."
             )
 
-    def _acquire(self) -> None:
-        """Hold the directory's lock until :meth:`close`; the system releases it when the process dies."""
-        self._lock = open(self.path / "lock", "a+")  # noqa: SIM115 - held open as long as the run lasts
-        try:
-            _lock_file(self._lock)
-        except OSError:
-            self._lock.seek(0)
-            owner = self._lock.read().strip() or "unknown"
-            self.close()
-            raise FileError(
-                f"The checkpoint {str(self.path)!r} is in use by another fit (process {owner}); wait for it "
-                "or give another directory."
-            ) from None
-        self._lock.truncate(0)
-        self._lock.write(f"{os.getpid()}\n")
-        self._lock.flush()
-
 
 def belongs(name: str) -> bool:
     """Whether a file of this name may be part of a checkpoint."""
-    return name == "lock" or any(pattern.fullmatch(name) for pattern in (_NAME, _LEFTOVER))
+    return name == lock.NAME or any(pattern.fullmatch(name) for pattern in (_NAME, _LEFTOVER))
+
+
+def forget(path: Path) -> None:
+    """Delete what a checkpoint holds, unless a fit is using it; a directory with other files is left alone.
+
+    The lock stays, so that whoever waits for it and whoever comes later mean the same file.
+    """
+    try:
+        held = Lock.take(path)
+        try:
+            entries = list(path.iterdir())
+            if all(belongs(entry.name) for entry in entries):
+                for entry in entries:
+                    if entry.name != lock.NAME:
+                        entry.unlink()
+        finally:
+            held.release()
+    except OSError as error:
+        raise FileError(
+            f"The checkpoint {str(path)!r} cannot be deleted ({error.strerror or error}); give another "
+            "directory."
+        ) from error
 
 
 class _Damaged(Exception):
@@ -300,18 +307,6 @@ def _load(path: Path) -> dict[str, np.ndarray]:
             }
     except Exception as error:  # damaged bytes make zipfile raise nearly anything
         raise _Damaged(f"{path.name}: {error or type(error).__name__}") from None
-
-
-def _lock_file(file: IO[str]) -> None:
-    if os.name == "posix":
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    else:  # pragma: no cover - Windows
-        import msvcrt
-
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
 
 
 def _amount(segments: Sequence[Mapping[str, Any]]) -> str:
