@@ -255,7 +255,7 @@ def content_of(path):
     store = Checkpoint.open(path, json.loads((path.parent / "identity.json").read_text()))
     store.close()
     states = [
-        {key: (value.dtype.str, value.shape, value.tobytes()) for key, value in sorted(chain.state.items())}
+        {key: (value.dtype.str, value.shape, value.tobytes()) for key, value in (chain.state or {}).items()}
         for chain in store.chains
     ]
     return fingerprint([chain.draws for chain in store.chains]), states, store.notes, store._segments
@@ -324,6 +324,14 @@ def test_no_damaged_byte_changes_what_a_run_goes_on_from(two_generations):
         content = file.read_bytes()
         offset = int(rng.integers(len(content)))
         check_damage(two_generations, file, offset, content[offset] ^ (1 << int(rng.integers(8))))
+
+
+def test_an_archive_whose_contents_are_hidden_by_a_long_comment_is_damaged(two_generations):
+    for file in sorted(two_generations[0].glob("*.npz")):
+        content = file.read_bytes()
+        entry = -1
+        while (entry := content.find(b"PK\x01\x02", entry + 1)) >= 0:
+            check_damage(two_generations, file, entry + 33, 255)  # length of the entry's comment
 
 
 def test_a_damaged_generation_is_not_one_of_the_two_that_stay(tmp_path, reference):

@@ -128,17 +128,19 @@ class Checkpoint:
         states: Sequence[State],
         notes: Mapping[str, Any],
     ) -> None:
+        arrays: dict[str, np.ndarray] = {}
+        for c, state in enumerate(states):
+            arrays.update({f"chain{c}.{key}": np.asarray(value) for key, value in state.items()})
         manifest = {
             "format": FORMAT,
             "identity": self.identity,
             "notes": dict(notes),
             "segments": list(segments),
             "chains": len(states),
+            "arrays": sorted(arrays),
             "saved": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
-        arrays = {"manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8)}
-        for c, state in enumerate(states):
-            arrays.update({f"chain{c}.{key}": np.asarray(value) for key, value in state.items()})
+        arrays["manifest"] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
         self._write(f"generation-{number:08d}.npz", arrays)
 
     def _write(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -226,6 +228,10 @@ class Checkpoint:
                 f"The checkpoint {str(self.path)!r} has the format {found!r} and this version reads "
                 f"{FORMAT!r}; finish it with the version that wrote it, or give another directory."
             )
+        # One byte of its table of contents may hide the rest of an archive.
+        lost = [key for key in manifest.get("arrays", []) if key not in arrays]
+        if lost:
+            raise _Damaged(f"{name}: {lost[0]!r} is missing")
         self.identity.update({key: manifest["identity"].get(key) for key in adopt})
         self._compare(manifest["identity"])
         pieces: list[list[Draws]] = [[] for _ in range(manifest["chains"])]
