@@ -9,6 +9,7 @@ import difflib
 import os
 import sys
 import zipfile
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -232,14 +233,21 @@ class ParquetTable(ColumnsTable):
         self._stored = stored
         self._opened = opened
         self._frame: Any = None
+        self._place: dict[int, int] = {}
 
     def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
         """Read the columns asked for."""
         wanted = sorted({*variables, *raw})
         with self._content.reading("its columns cannot be read"):
-            self._frame = self._opened.read(columns=[self._stored[index] for index in wanted])
+            self._frame = self._opened.read(columns=list({self._stored[index]: None for index in wanted}))
             self._frame.validate(full=True)
-        self._place = {index: position for position, index in enumerate(wanted)}
+        # Asking for a name gives every column that has it, and those whose names go on with a dot.
+        places = defaultdict(list)
+        for position, name in enumerate(self._frame.column_names):
+            places[name].append(position)
+        for index in wanted:
+            name = self._stored[index]
+            self._place[index] = places[name][self._stored[:index].count(name)]
 
     def _cells(self, index: int) -> Cells:
         return pandas_cells(self._frame.column(self._place[index]).to_pandas())
