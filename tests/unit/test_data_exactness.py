@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from edgewise.data import read_data
+from edgewise.data import encode_rows, read_data
 from edgewise.errors import DataError
 
 GOOD = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]])
@@ -37,3 +38,71 @@ def test_parquet_columns_by_number_are_those_columns(names: list[str], columns: 
     data = read_data(path, columns=columns)
     assert data.names == tuple(names[column] for column in columns)
     assert data.values().T.tolist() == wanted
+
+
+# Masks.
+
+
+class Wrapped:
+    """An object that NumPy takes for an array."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.array
+
+
+MASKED = np.ma.array(GOOD, mask=MASK)
+MASKED_SOURCES = {
+    "array": MASKED,
+    "rows": list(MASKED),
+    "rows and lists": [GOOD[0].tolist(), *MASKED[1:]],
+    "words": [np.ma.array(row, mask=mask) for row, mask in zip(np.array(["n", "y"])[GOOD], MASK)],
+    "cells": [[0, 1, 0], [1, np.ma.masked, 0], [1, 1, 1], [0, 0, 1]],
+    "word cells": [["n", "y", "n"], ["y", np.ma.masked, "n"], ["y", "y", "y"], ["n", "n", "y"]],
+    "object": Wrapped(MASKED),
+    "rows of objects": [Wrapped(row) for row in MASKED],
+    "mapping": {"x0": MASKED[:, 0], "x1": MASKED[:, 1], "x2": MASKED[:, 2]},
+    "structured": np.ma.array(
+        [tuple(row) for row in GOOD.tolist()],
+        dtype=[("x0", int), ("x1", int), ("x2", int)],
+        mask=[tuple(row) for row in MASK.tolist()],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MASKED_SOURCES)
+@pytest.mark.filterwarnings("error")
+def test_masked_cells_are_blank(kind: str) -> None:
+    source = MASKED_SOURCES[kind]
+    with pytest.raises(DataError, match=r"1 cell in 1 row is blank, most in 'x1' \(1\)"):
+        read_data(source)
+    assert read_data(source, missing="drop").values().tolist() == GOOD[[0, 2, 3]].tolist()
+    levels = [("n", "y")] * 3 if "word" in kind else [(0, 1)] * 3
+    blank = encode_rows(source, ["x0", "x1", "x2"], levels, allow_missing=True) < 0
+    assert blank.tolist() == MASK.tolist()
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.ma.array([1.0, 2.0, 3.0, 4.0], mask=[0, 0, 1, 0]),
+        Wrapped(np.ma.array([1, 2, 3, 4], mask=[0, 0, 1, 0])),
+        [1.0, 2.0, np.ma.masked, 4.0],
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_masked_weights_are_refused(weights: Any) -> None:
+    with pytest.raises(DataError, match="sample_weight is masked at row 2"):
+        read_data(GOOD, sample_weight=weights)
+
+
+def test_a_masked_column_of_weights_is_refused() -> None:
+    array = np.ma.array(np.column_stack([GOOD, [1, 2, 3, 4]]), mask=False)
+    array[2, 3] = np.ma.masked
+    with pytest.raises(DataError, match=r"sample_weight is (masked|nan) at row 2"):
+        read_data(array, sample_weight="x3")

@@ -92,7 +92,7 @@ def table_in_memory(source: Any) -> Table:
     if isinstance(source, list | tuple):
         return _from_rows(source)
     if hasattr(source, "__array__"):
-        return array_table(np.asarray(source))
+        return array_table(np.asanyarray(source))  # a mask stays
     raise _refusal(
         f"the data are of type {kind.__name__!r}; give a 2-D array, a list of rows, a DataFrame, a sparse "
         "matrix or the path of a CSV, TSV, npz or Parquet file."
@@ -130,18 +130,26 @@ def array_table(array: np.ndarray, origin: str = "the array") -> Table:
     def column(index: int) -> Cells:
         cells = blocks.column(index)
         if mask is not None and mask[:, index].any():
-            objects = cells.astype(object)
-            objects[mask[:, index]] = None
-            return factorise(objects)
+            return factorise(_without(cells, mask[:, index]))
         return cells if cells.dtype.kind in "biuf" else factorise(cells.astype(object))
+
+    def raw(index: int) -> np.ndarray:
+        return plain[:, index] if mask is None else _without(plain[:, index], mask[:, index])
 
     return ColumnsTable(
         origin,
         _default_names(plain.shape[1]),
         plain.shape[0],
         column,
-        lambda index: plain[:, index],
+        raw,
     )
+
+
+def _without(cells: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Cells of which the masked ones are blank."""
+    objects = cells.astype(object)
+    objects[mask] = None
+    return objects
 
 
 class _ColumnBlocks:
@@ -173,6 +181,7 @@ def _from_rows(rows: Sequence[Any]) -> Table:
         import pandas as pd
 
         return _from_pandas(pd.DataFrame(list(rows)))
+    rows = [np.asanyarray(row) if hasattr(row, "__array__") else row for row in rows]
     for number, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
             raise _refusal(
@@ -187,7 +196,7 @@ def _from_rows(rows: Sequence[Any]) -> Table:
                 "the list",
             )
     try:
-        array = np.asarray(rows)
+        array = np.empty(0) if any(map(_has_mask, rows)) else np.asarray(rows)
     except ValueError:
         array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -196,8 +205,15 @@ def _from_rows(rows: Sequence[Any]) -> Table:
         array = np.empty((len(rows), width), object)
         for number, row in enumerate(rows):
             for position, cell in enumerate(row):
-                array[number, position] = cell
+                array[number, position] = None if cell is np.ma.masked else cell
     return array_table(array, "the list")
+
+
+def _has_mask(row: Any) -> bool:
+    """Whether a row has masked cells, which NumPy would lay bare."""
+    if isinstance(row, np.ndarray):
+        return bool(np.ma.is_masked(row))
+    return any(cell is np.ma.masked for cell in row)
 
 
 def _from_mapping(columns: Mapping[Any, Any], origin: str = "the table") -> Table:

@@ -98,6 +98,15 @@ def read_data(
     return _Reading(table, selection, sample_weight, dropped, missing, constant).run()
 
 
+def _numbers(given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers as floats, and which of them are masked."""
+    if isinstance(given, list | tuple):
+        masked = np.array([cell is np.ma.masked for cell in given], bool)
+        return np.asarray([0 if cell is np.ma.masked else cell for cell in given], float), masked
+    array = np.asanyarray(given)
+    return np.asarray(np.ma.getdata(array), float), np.ma.getmaskarray(array)
+
+
 def _check_choice(what: str, value: Any, choices: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in choices:
         raise DataError(f"{what} must be one of {', '.join(map(repr, choices))}; not {value!r}.")
@@ -157,7 +166,7 @@ class _Reading:
         column = self.selection.weight
         given = self.sample_weight if column is None else self.table.raw(column)
         try:
-            weights = np.asarray(given, float)
+            weights, masked = _numbers(given)
         except (TypeError, ValueError):
             self.problems.append(Fault(WEIGHTS, "sample_weight must hold numbers, one per row."))
             return None
@@ -167,11 +176,12 @@ class _Reading:
             text = (
                 f"sample_weight has shape {weights.shape}; give one number for each of the {n_rows:,} rows."
             )
-        elif wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+        elif (wrong | masked).any():
+            row = int(np.flatnonzero(wrong | masked)[0])
+            found = "masked" if masked[row] else f"{weights[row]:g}"
             text = (
-                f"sample_weight is {weights[row]:g} at {self.table.where(row)}; weights must be finite "
-                "and not negative."
+                f"sample_weight is {found} at {self.table.where(row)}; weights must be finite and not "
+                "negative."
             )
         elif not weights.any():
             text = "every sample_weight is zero, so that no row counts; give at least one a positive weight."
