@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from edgewise import NodewiseLasso, PseudoLikelihoodLasso, SpikeSlabMRF
 from edgewise.data import encode_rows, read_data
 from edgewise.errors import DataError
 
@@ -106,3 +107,14 @@ def test_a_masked_column_of_weights_is_refused() -> None:
     array[2, 3] = np.ma.masked
     with pytest.raises(DataError, match=r"sample_weight is (masked|nan) at row 2"):
         read_data(array, sample_weight="x3")
+
+
+# Weights that would be lost.
+
+
+@pytest.mark.parametrize("estimator", [NodewiseLasso(), PseudoLikelihoodLasso(), SpikeSlabMRF()])
+@pytest.mark.parametrize("own", [None, [1, 2, 1, 2]])
+def test_weights_beside_data_that_have_been_read_are_refused(estimator: Any, own: Any) -> None:
+    data = read_data(GOOD, sample_weight=own)
+    with pytest.raises(DataError, match="have been read already; give names, sample_weight"):
+        estimator.fit(data, sample_weight=[1, 0, 0, 1])

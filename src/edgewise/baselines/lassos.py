@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from edgewise.baselines.selection import choose_by_cross_validation, choose_by_ebic, pseudo_log_likelihoods
 from edgewise.baselines.solver import COMBINE, RULES, Kind, LassoPath, Rows, lambda_grid, solve_path
-from edgewise.data import BinaryData, encode_rows, read_data
+from edgewise.data import encode_rows, read_data
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.model.mrf import MRF
 
@@ -52,13 +52,10 @@ class _Lasso(BaseEstimator):  # type: ignore[misc]
         y : None
             Ignored; scikit-learn's convention.
         sample_weight : array-like (n,), optional
-            Weights of the rows.
+            Weights of the rows; a BinaryData has its own.
         """
         lam = self._check()
-        if isinstance(X, BinaryData):
-            data = X
-        else:
-            data = read_data(X, sample_weight=sample_weight, missing=self.missing, constant=self.constant)
+        data = read_data(X, sample_weight=sample_weight, missing=self.missing, constant=self.constant)
         values = data.values()
         rows = Rows.collect(values, data.weights)
         grid = lambda_grid(self._kind, rows, self.n_lambdas, self.lambda_ratio)
