@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,15 @@ def test_parquet_columns_by_number_are_those_columns(names: list[str], columns: 
     data = read_data(path, columns=columns)
     assert data.names == tuple(names[column] for column in columns)
     assert data.values().T.tolist() == wanted
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_parquet_file_is_closed_again(tmp_path: Path) -> None:
+    path = parquet(["a", "b", "b"], tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="must differ"):
+        read_data(path)
+    read_data(path, columns=[0, 1])
+    gc.collect()
 
 
 # Masks.

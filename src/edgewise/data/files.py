@@ -212,34 +212,36 @@ def _open_npy(content: Content) -> Table:
 
 def _open_parquet(content: Content) -> Table:
     try:
-        import pyarrow.parquet as parquet
+        import pyarrow.parquet
     except ImportError:
         raise content.error(
             "is a Parquet file and pyarrow is not installed",
             'run pip install "edgewise[parquet]" or save it as CSV',
         ) from None
-    with content.reading("it starts like a Parquet file"):
-        opened = parquet.ParquetFile(content.open())
-    return ParquetTable(content, opened)
+    return ParquetTable(content, pyarrow.parquet.ParquetFile)
 
 
 class ParquetTable(ColumnsTable):
     """Columns of a Parquet file; its foot gives names and row count, and only the columns used are read."""
 
-    def __init__(self, content: Content, opened: Any) -> None:
-        stored = [name for name in opened.schema_arrow.names if not name.startswith("__index_level_")]
-        super().__init__(content.origin, stored, opened.metadata.num_rows, self._cells, self._plain)
+    def __init__(self, content: Content, reader: Any) -> None:
+        with content.reading("it starts like a Parquet file"), content.open() as handle:
+            opened = reader(handle)
+            stored = [name for name in opened.schema_arrow.names if not name.startswith("__index_level_")]
+            n_rows = opened.metadata.num_rows
+        super().__init__(content.origin, stored, n_rows, self._cells, self._plain)
         self._content = content
         self._stored = stored
-        self._opened = opened
+        self._reader = reader
         self._frame: Any = None
         self._place: dict[int, int] = {}
 
     def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
         """Read the columns asked for."""
         wanted = sorted({*variables, *raw})
-        with self._content.reading("its columns cannot be read"):
-            self._frame = self._opened.read(columns=list({self._stored[index]: None for index in wanted}))
+        with self._content.reading("its columns cannot be read"), self._content.open() as handle:
+            names = list({self._stored[index]: None for index in wanted})
+            self._frame = self._reader(handle).read(columns=names)
             self._frame.validate(full=True)
         # Asking for a name gives every column that has it, and those whose names go on with a dot.
         places = defaultdict(list)
