@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,42 @@ def test_weights_beside_data_that_have_been_read_are_refused(estimator: Any, own
     data = read_data(GOOD, sample_weight=own)
     with pytest.raises(DataError, match="have been read already; give names, sample_weight"):
         estimator.fit(data, sample_weight=[1, 0, 0, 1])
+
+
+# Numbers that floats cannot tell apart.
+
+LARGE = 2**53
+TEXTS = {
+    "plain": "id,b\n{0},0\n{1},1\n{2},0\n",
+    "quoted": 'id,b\n"{0}",0\n"{1}","1"\n{2},0\n\n',
+    "blank": 'id,b\n{0},0\n{1},"1"\n\n{2},0\n,1\n',
+    "point": 'id,b\n{0}.0,0\n{1}.0,"1"\n\n{2}.0,0\n,1\n',
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("first", [LARGE, -LARGE - 2, 2**64, 10**30])
+def test_large_integers_in_text_stay_apart(kind: str, first: int) -> None:
+    text = TEXTS[kind].format(first, first + 1, first + 2)
+    with pytest.raises(DataError, match=rf"'id' has 3 levels.*{first + 2}"):
+        read_data(io.StringIO(text), missing="drop")
+
+
+def test_two_large_integers_are_two_levels() -> None:
+    data = read_data(io.StringIO(f"id,b\n{LARGE},0\n{LARGE + 1},1\n{LARGE + 1},0\n"))
+    assert data.levels[0] == (LARGE, LARGE + 1)
+    assert data.column(0).tolist() == [0, 1, 1]
+
+
+def test_large_integers_with_blanks_elsewhere_stay_apart(tmp_path: Path) -> None:
+    ids = [LARGE, LARGE + 1, LARGE + 2, None]
+    table = pa.table({"id": pa.array(ids, pa.int64()), "b": [0, 1, 0, 1]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", table, [[i, j] for i, j in zip(ids[:3], [0, 1.0, 0])]):
+        with pytest.raises(DataError, match=r"'(id|x0)' has 3 levels"):
+            read_data(source, missing="drop")
+
+
+def test_numbers_spelled_in_several_ways_are_one_level() -> None:
+    data = read_data(io.StringIO("a,b\n1,0\n1.0,1\n+1,0\n1e0,1\n01,0\n0,1\n"))
+    assert data.levels == ((0, 1), (0, 1))

@@ -252,7 +252,7 @@ class ParquetTable(ColumnsTable):
             self._place[index] = places[name][self._stored[:index].count(name)]
 
     def _cells(self, index: int) -> Cells:
-        return pandas_cells(self._frame.column(self._place[index]).to_pandas())
+        return pandas_cells(self._frame.column(self._place[index]).to_pandas(integer_object_nulls=True))
 
     def _plain(self, index: int) -> Any:
         return self._frame.column(self._place[index]).to_pandas().to_numpy()

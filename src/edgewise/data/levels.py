@@ -7,6 +7,7 @@ holds words or a mixture. Both leave as :class:`Encoded`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,8 @@ BLANKS = frozenset(
 )
 BLANKS |= {"-nan", "NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"}
 MANY = 100
+WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
+LONGEST_WHOLE = 300  # beyond lies the infinity of floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,6 +358,9 @@ def _number_of(label: Any) -> Any:
         return label
     if not label or label[0] not in "+-.0123456789iI" or "_" in label:
         return label
+    whole = WHOLE.fullmatch(label)
+    if whole and len(label) < LONGEST_WHOLE:
+        return int(whole[1])  # exact, where a float would merge numbers above 2^53
     try:
         return plain_label(float(label))
     except ValueError:

@@ -11,6 +11,7 @@ from edgewise.data.levels import Factor, factorise
 from edgewise.data.problems import SHAPE, Fault, TableError, listing
 
 Cells = np.ndarray | Factor
+EXACT = 2.0**53  # floats from here on stand for several whole numbers
 
 
 class Table(Protocol):
@@ -82,7 +83,7 @@ def table_in_memory(source: Any) -> Table:
     if module == "polars":
         return _from_polars(source)
     if module == "pyarrow" and hasattr(source, "to_pandas"):
-        return _from_pandas(source.to_pandas())
+        return _from_pandas(source.to_pandas(integer_object_nulls=True))
     if module == "scipy" and hasattr(source, "tocsc"):
         return _from_sparse(source)
     if isinstance(source, Mapping):
@@ -199,6 +200,8 @@ def _from_rows(rows: Sequence[Any]) -> Table:
         array = np.empty(0) if any(map(_has_mask, rows)) else np.asarray(rows)
     except ValueError:
         array = np.empty(0)
+    if array.dtype.kind == "f" and (np.abs(array) >= EXACT).any():
+        array = np.empty(0, object)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         if array.ndim > 2 and array.dtype.kind != "O":
             return array_table(array, "the list")

@@ -15,7 +15,7 @@ import numpy as np
 
 from edgewise.data.content import GZIP_ERRORS, HEAD, Content
 from edgewise.data.levels import BLANKS, Factor, factorise
-from edgewise.data.memory import pandas_cells
+from edgewise.data.memory import EXACT, pandas_cells
 from edgewise.data.problems import SHAPE, Fault, TableError
 from edgewise.data.tokens import Levels, PlainBody, read_plain
 from edgewise.errors import FileError
@@ -164,7 +164,9 @@ class TextTable:
         except GZIP_ERRORS:
             raise FileError(f"{self.origin} is truncated: its gzip data end early; copy it again.") from None
 
-    def _load_by_pandas(self, variables: Sequence[int], raw: Sequence[int]) -> None:
+    def _load_by_pandas(
+        self, variables: Sequence[int], raw: Sequence[int], as_text: Sequence[int] = ()
+    ) -> None:
         import pandas as pd
 
         self._columns = {index: _Column() for index in variables}
@@ -180,7 +182,7 @@ class TextTable:
                     header=0,
                     names=list(range(self._width)),
                     index_col=False,
-                    dtype=dict.fromkeys(raw, str),
+                    dtype=dict.fromkeys([*raw, *as_text], str),
                     na_values=sorted(BLANKS),
                     keep_default_na=False,
                     skipinitialspace=f'{self._delimiter} "'.encode() in self._content.head,
@@ -189,6 +191,8 @@ class TextTable:
                 )
                 for piece in pieces:
                     self._take(piece)
+        except _Rounded:
+            return self._load_by_pandas(variables, raw, variables)
         except pd.errors.ParserWarning:
             raise self._wrong_length(None) from None
         except pd.errors.ParserError as error:
@@ -205,7 +209,10 @@ class TextTable:
     def _take(self, piece: Any) -> None:
         self.n_rows += len(piece)
         for index, column in self._columns.items():
-            column.add(pandas_cells(piece[index]))
+            cells = pandas_cells(piece[index])
+            if isinstance(cells, np.ndarray) and cells.dtype.kind == "f" and _rounded(cells):
+                raise _Rounded
+            column.add(cells)
         for index, cells in self._raw.items():
             cells.extend(piece[index].tolist())
 
@@ -280,6 +287,14 @@ class TextTable:
                 f'{self.origin} is truncated or has a quote (") that is never closed; {text[-40:].strip()}.'
             )
         return FileError(f"{self.origin} cannot be read as a table: {text.strip()}.")
+
+
+class _Rounded(Exception):
+    """A column of whole numbers that floats cannot tell apart; it must be read as text."""
+
+
+def _rounded(cells: np.ndarray) -> bool:
+    return bool((np.abs(cells, where=np.isfinite(cells), out=np.zeros_like(cells)) >= EXACT).any())
 
 
 class _Column:
