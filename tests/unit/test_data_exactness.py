@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import scipy.sparse
 
 from edgewise import NodewiseLasso, PseudoLikelihoodLasso, SpikeSlabMRF
 from edgewise.data import encode_rows, read_data
@@ -168,3 +169,35 @@ def test_large_integers_with_blanks_elsewhere_stay_apart(tmp_path: Path) -> None
 def test_numbers_spelled_in_several_ways_are_one_level() -> None:
     data = read_data(io.StringIO("a,b\n1,0\n1.0,1\n+1,0\n1e0,1\n01,0\n0,1\n"))
     assert data.levels == ((0, 1), (0, 1))
+
+
+# Sparse matrices.
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr"])
+@pytest.mark.parametrize("wrong", [-1, 7])
+def test_sparse_indices_outside_the_matrix_are_refused(kind: str, wrong: int) -> None:
+    matrix = scipy.sparse.csr_array(GOOD).asformat(kind)
+    if kind == "coo":
+        matrix.coords[0][1] = wrong
+    elif kind == "lil":
+        matrix.rows[2][0] = wrong
+    else:
+        matrix.indices[0] = wrong
+    with pytest.raises(DataError, match=r"index.*outside the matrix.*build it anew"):
+        read_data(matrix)
+
+
+def test_sparse_pointers_outside_the_matrix_are_refused() -> None:
+    matrix = scipy.sparse.csr_array(GOOD)
+    matrix.indptr[1] = 100
+    with pytest.raises(DataError, match="an index pointer points outside"):
+        read_data(matrix)
+
+
+def test_a_sparse_matrix_is_left_as_it_is() -> None:
+    matrix = scipy.sparse.csr_array(GOOD)
+    indices, pointers = matrix.indices.copy(), matrix.indptr.copy()
+    assert read_data(matrix).values().tolist() == GOOD.tolist()
+    assert matrix.indices.tolist() == indices.tolist()
+    assert matrix.indptr.tolist() == pointers.tolist()

@@ -317,6 +317,9 @@ def _from_sparse(matrix: Any) -> Table:
         raise _refusal(f"it has {matrix.ndim} dimension; give a 2-D matrix.", origin)
     if matrix.dtype.kind not in "biuf":
         raise _refusal(f"its cells are of type {matrix.dtype}; give 0 and 1 or booleans.", origin)
+    if matrix.format not in ("csr", "csc", "bsr"):
+        matrix = matrix.tocoo()
+    _check_indices(matrix, origin)
     by_column = matrix.tocsc()
     if not by_column.has_canonical_format:
         by_column = by_column.copy()
@@ -329,3 +332,27 @@ def _from_sparse(matrix: Any) -> Table:
         return cells
 
     return ColumnsTable(origin, _default_names(by_column.shape[1]), by_column.shape[0], column)
+
+
+def _check_indices(matrix: Any, origin: str) -> None:
+    """Refuse indices that SciPy would follow out of the matrix."""
+    if matrix.format == "coo":
+        outside = [
+            int(where[wrong][0])
+            for where, length in zip(matrix.coords, matrix.shape)
+            if (wrong := (where < 0) | (where >= length)).any()
+        ]
+        problem = f"the index {outside[0]}" if outside else ""
+    else:
+        rows, columns = matrix.shape
+        length = columns if matrix.format == "csr" else rows
+        if matrix.format == "bsr":
+            length = columns // matrix.blocksize[1]
+        pointers, indices = matrix.indptr, matrix.indices
+        whole = pointers[0] == 0 and (np.diff(pointers) >= 0).all() and pointers[-1] <= len(indices)
+        wrong = (indices < 0) | (indices >= length)
+        problem = (
+            f"the index {int(indices[wrong][0])}" if wrong.any() else "" if whole else "an index pointer"
+        )
+    if problem:
+        raise _refusal(f"{problem} points outside the matrix (shape {matrix.shape}); build it anew.", origin)
