@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -15,7 +16,7 @@ import scipy.sparse
 
 from edgewise import NodewiseLasso, PseudoLikelihoodLasso, SpikeSlabMRF
 from edgewise.data import encode_rows, read_data
-from edgewise.errors import DataError
+from edgewise.errors import DataError, FileError
 
 GOOD = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]])
 MASK = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]], bool)
@@ -201,3 +202,20 @@ def test_a_sparse_matrix_is_left_as_it_is() -> None:
     assert read_data(matrix).values().tolist() == GOOD.tolist()
     assert matrix.indices.tolist() == indices.tolist()
     assert matrix.indptr.tolist() == pointers.tolist()
+
+
+# Archives.
+
+
+def test_a_shifted_array_in_an_archive_is_noticed(tmp_path: Path, rng: np.random.Generator) -> None:
+    np.savez(tmp_path / "t.npz", x=rng.integers(0, 2, (400, 5)))
+    content = bytearray((tmp_path / "t.npz").read_bytes())
+    content[content.find(b"\x93NUMPY") + 8] -= 16
+    (tmp_path / "t.npz").write_bytes(content)
+    with pytest.raises(FileError, match="damaged"):
+        read_data(tmp_path / "t.npz")
+
+
+def test_blanks_of_pandas_stay_blank() -> None:
+    frame = pd.DataFrame({"a": pd.array([0, 1, None, 1], "Int64"), "b": [0, 1, 1, 0]})
+    assert read_data(frame, missing="drop").n_rows == 3

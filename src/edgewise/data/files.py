@@ -179,7 +179,10 @@ def _open_zip(content: Content, key: str | None) -> Table:
 
     def read(name: str) -> np.ndarray:
         with content.reading(f"array {name!r} cannot be read"), archive.open(f"{name}.npy") as handle:
-            return np.lib.format.read_array(handle, allow_pickle=False)
+            array: np.ndarray = np.lib.format.read_array(handle, allow_pickle=False)
+            if handle.read():  # to the end, where the checksum is verified
+                raise content.error(f"has more in array {name!r} than its head says", "write it again")
+            return array
 
     origin = f"{content.origin} (array {chosen!r})" if len(arrays) > 1 else content.origin
     table = array_table(read(chosen), origin)

@@ -114,6 +114,8 @@ def read_result(path: Path, task: Task) -> Result | None:
         return None
     try:
         with np.load(path, allow_pickle=False) as file:
+            if (damaged := file.zip.testzip()) is not None:
+                raise OSError(f"{damaged} has a wrong checksum")
             head = json.loads(str(file["head"]))
             arrays = {name: file[name] for name in file.files if name != "head"}
     except Exception as error:
