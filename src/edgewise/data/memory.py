@@ -318,7 +318,10 @@ def _from_sparse(matrix: Any) -> Table:
     if matrix.dtype.kind not in "biuf":
         raise _refusal(f"its cells are of type {matrix.dtype}; give 0 and 1 or booleans.", origin)
     if matrix.format not in ("csr", "csc", "bsr"):
-        matrix = matrix.tocoo()
+        try:
+            matrix = matrix.tocoo()
+        except ValueError as error:
+            raise _refusal(f"an index points outside the matrix ({error}); build it anew.", origin) from None
     _check_indices(matrix, origin)
     by_column = matrix.tocsc()
     if not by_column.has_canonical_format:
