@@ -9,7 +9,7 @@ from arviz_stats.base import array_stats
 from edgewise import exact
 from edgewise.data import read_data
 from edgewise.errors import DataError
-from edgewise.features import Features
+from edgewise.features import Features, Statistics
 from edgewise.model import MRF
 from edgewise.posterior import Posterior, summaries
 from edgewise.posterior.diagnostics import (
@@ -20,6 +20,7 @@ from edgewise.posterior.diagnostics import (
     predictive_check,
     stopping_statistics,
 )
+from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior
 from helpers import fake_posterior, sparse_draws
 
@@ -143,7 +144,8 @@ def test_a_chain_that_never_moves_is_red():
     assert found.light == "red"
     assert "0 % of the proposals" in found.messages[0]
     forced = Prior(forced=[("a", "b"), ("a", "c"), ("b", "c")])
-    assert diagnose(Posterior(draws, prior=forced, **made), target_ess=5).light == "green"
+    seen = Statistics(9.0, np.full(3, 4.0), np.full(3, 2.0))
+    assert diagnose(Posterior(draws, prior=forced, statistics=seen, **made), target_ess=5).light == "green"
 
 
 def test_rates_and_notes():
@@ -152,8 +154,65 @@ def test_rates_and_notes():
     assert 0 < found.rates["birth_acceptance"] < 1
     assert found.rates["resamplings_per_iteration"] == 3 / 250
     text = " ".join(found.notes)
-    for words in ("one chain", "no data", "interrupted"):
+    for words in ("one chain", "interrupted"):
         assert words in text
+    assert "There are no data: what is said about edges is the prior" in " ".join(found.messages)
+
+
+@pytest.mark.parametrize(
+    ("rows", "singles", "words"),
+    [
+        (0, [0, 0, 0], "There are no data"),
+        (1, [1, 0, 1], "The data are worth one row at most"),
+        (50, [50, 0, 50], "No variable varies in the data"),
+        (50, [50, 20, 50], "Only one variable varies in the data"),
+    ],
+)
+def test_data_that_say_nothing_are_never_green(rows, singles, words):
+    rng = np.random.default_rng(0)
+    draws = [
+        sparse_draws(rng.normal(size=(500, 3)) * (rng.random((500, 3)) < 0.5), np.zeros((500, 3)))
+        for _ in range(4)
+    ]
+
+    def judge(*numbers):
+        made = Posterior(draws, Features.pairs(3), "abc", statistics=Statistics(*numbers))
+        return diagnose(made, target_ess=100)
+
+    assert judge(50.0, np.full(3, 20.0), np.full(3, 9.0)).light == "green"
+    found = judge(float(rows), np.array(singles, float), np.zeros(3))
+    assert found.light == "amber"
+    assert not found.more_draws_help
+    assert found.messages == [
+        f"{words}: what is said about edges is the prior, not evidence; give more rows that differ."
+    ]
+
+
+def test_acceptance_probabilities_that_are_no_numbers_give_way_to_shares_of_the_draws():
+    whole = fake_posterior(4, 4, 500, seed=3)
+    sums = {name: values.copy() for name, values in whole._edge_sums.items()}
+    sums["inclusion"][1, 2] = np.nan
+    made = (whole.draws, whole.features, whole.names)
+    known = {"statistics": whole.statistics, "counters": whole._counters}
+    broken = Posterior(*made, edge_sums=EdgeSums(sums, whole._edge_sums.axes), **known)
+    assert not np.isnan(broken.edge_values("inclusion")).any()
+    assert not np.isnan(broken.edge_values("log10_bf")).any()
+    share = broken.edge_values("inclusion")[2] - whole.edge_values("inclusion")[2]
+    frequency = (whole.draws_of(whole.features.clique(2))[1] != 0).mean()
+    told = whole._edge_sums["inclusion"][1, 2] / whole._edge_sums["tries"][1, 2]
+    np.testing.assert_allclose(4 * share, frequency - told, atol=1e-12)
+    found = diagnose(broken, target_ess=10)
+    assert found.light == "amber"
+    assert "lost the acceptance probabilities of 1 edge (x0 -- x3)" in " ".join(found.messages)
+
+
+def test_draws_that_are_no_numbers_are_red():
+    draws = [sparse_draws(np.ones((50, 3)), np.zeros((50, 3))) for _ in range(2)]
+    draws[1].biases[7, 0] = np.nan
+    seen = Statistics(9.0, np.full(3, 4.0), np.full(3, 2.0))
+    found = diagnose(Posterior(draws, Features.pairs(3), "abc", statistics=seen), target_ess=5)
+    assert found.light == "red"
+    assert "1 chain of 2 drew parameters that are not finite (the first is chain 1)" in found.messages[0]
 
 
 def test_a_single_draw_is_red_and_says_why():

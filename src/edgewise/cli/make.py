@@ -199,7 +199,7 @@ def _show(posterior: Posterior, found: Diagnostics, output: Path, words: list[st
     out.print("\nIn words")
     for sentence in words:
         out.print(f"  {sentence}")
-    if found.light != "green":
+    if found.more_draws_help:
         other = "" if str(output) == "edgewise-demo" else f" -o {output}"
         say(
             "the time was too short for every probability to settle: trust the whole, not single edges. A "

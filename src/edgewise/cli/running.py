@@ -194,7 +194,7 @@ def finish(posterior: Posterior, found: Diagnostics, request: Request) -> None:
         say("the files hold what was drawn so far.", "Stopped")
         say(f"To go on where it stopped: {session.resume}")
         raise typer.Exit(WRONG)
-    if found.light != "green":
+    if found.more_draws_help:
         more = []
         if posterior.info.get("stop_reason") == "max_draws":
             more = ["--max-draws", str(max(RunOptions.max_draws, 4 * posterior.n_draws))]

@@ -61,7 +61,7 @@ class Diagnostics:
     light : str
         "green", "amber" or "red"; :attr:`meaning` says what that stands for.
     messages : list of str
-        Warnings of at most three kinds, each with its number and remedy; empty when all is well.
+        Warnings of a few kinds, each with its number and remedy; empty when all is well.
     notes : list of str
         Explanations that are not warnings, such as indicators that never flip.
     table : DataFrame
@@ -74,6 +74,8 @@ class Diagnostics:
         Edges active in 5 to 95 % of the draws, and edges that never flip.
     rates : dict
         Acceptance of births, deaths and swaps, weight ESS and resamplings per iteration, where reported.
+    more_draws_help : bool
+        Whether going on with the run is what would turn the light to green.
     """
 
     light: str
@@ -86,6 +88,7 @@ class Diagnostics:
     n_uncertain: int
     n_never_flip: int
     rates: dict[str, float]
+    more_draws_help: bool
 
     @property
     def meaning(self) -> str:
@@ -132,22 +135,21 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     found = posterior._examination
     seen = found.seen
     slowest = _name(posterior, seen.slowest_index)
-    worst, messages = 0, []
     if posterior.n_draws < convergence.FEWEST_DRAWS:
-        worst = 2
-        messages.append(
+        few = (
             f"The chains have {_counted(posterior.n_draws, 'draw')} each, too few to judge anything: "
             f"draw at least {convergence.FEWEST_DRAWS}, better 1,000, per chain."
         )
+        judged = [(2, few)]
     else:
-        for level, message in (_agreement(posterior, seen), _precision(posterior, seen, slowest, target_ess)):
-            worst = max(worst, level)
-            if message:
-                messages.append(message)
-    level, message = _engine_health(posterior, found.rates)
-    if message:
-        worst = max(worst, level)
-        messages.append(message)
+        judged = [_agreement(posterior, seen), _precision(posterior, seen, slowest, target_ess)]
+    more_draws_help = any(level for level, _ in judged)
+    broken = _not_numbers(posterior)
+    if broken[0]:
+        judged, more_draws_help = [broken], False
+    judged += [_engine_health(posterior, found.rates), _unreadable(posterior), _silent_data(posterior)]
+    worst = max(level for level, _ in judged)
+    messages = [message for _, message in judged if message]
     return Diagnostics(
         ("green", "amber", "red")[worst],
         messages,
@@ -159,6 +161,7 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
         seen.n_uncertain,
         found.n_never_flip,
         dict(found.rates),
+        more_draws_help,
     )
 
 
@@ -249,6 +252,53 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
     return 0, ""
 
 
+def _not_numbers(posterior: Posterior) -> tuple[int, str]:
+    """Draws that are infinite or not a number: nothing that is computed from them can be trusted."""
+    parts = ("values", "biases", "inclusion_rate", "slab_scale")
+    chains = [
+        number
+        for number, chain in enumerate(posterior.draws)
+        if not all(np.isfinite(getattr(chain, part)).all() for part in parts)
+    ]
+    if not chains:
+        return 0, ""
+    return 2, (
+        f"{_counted(len(chains), 'chain')} of {posterior.n_chains} drew parameters that are not finite "
+        f"(the first is chain {chains[0]}); fit again with a narrower prior of the biases or another engine."
+    )
+
+
+def _unreadable(posterior: Posterior) -> tuple[int, str]:
+    """Edges of which the engine could not say how probable a decision was."""
+    sums = posterior._edge_sums.get("inclusion")
+    if sums is None or np.isfinite(sums).all():
+        return 0, ""
+    edges = np.flatnonzero(~np.isfinite(sums).all(axis=0))
+    first = posterior.features.label(int(edges[0]), posterior.names)
+    return 1, (
+        f"The engine met parameters beyond its arithmetic and lost the acceptance probabilities of "
+        f"{_counted(len(edges), 'edge')} ({first}{', ...' * (len(edges) > 1)}); where that happened, "
+        "probabilities are the coarser shares of the draws. Data that hardly vary are the usual cause."
+    )
+
+
+def _silent_data(posterior: Posterior) -> tuple[int, str]:
+    """Data that can say nothing about any edge."""
+    statistics = posterior.statistics
+    rows = statistics.n_rows
+    varying = int(((statistics.singles > 0) & (statistics.singles < rows)).sum())
+    if rows <= 0:
+        what = "There are no data"
+    elif rows <= 1:
+        what = "The data are worth one row at most"
+    elif varying < 2:
+        what = "No variable varies" if varying == 0 else "Only one variable varies"
+        what += " in the data"
+    else:
+        return 0, ""
+    return 1, f"{what}: what is said about edges is the prior, not evidence; give more rows that differ."
+
+
 def _notes(posterior: Posterior) -> list[str]:
     notes = []
     counts, total = posterior._table.counts, posterior._table.total
@@ -261,8 +311,6 @@ def _notes(posterior: Posterior) -> list[str]:
         )
     if posterior.n_chains == 1:
         notes.append("There is one chain: R-hat compares its two halves, which cannot show a missed region.")
-    if posterior.statistics.n_rows == 0:
-        notes.append("There are no data: the posterior is the prior.")
     if posterior.info.get("interrupted"):
         notes.append("The run was interrupted; the draws up to then are valid.")
     return notes

@@ -135,13 +135,15 @@ def combine_inclusion(frequency: np.ndarray, tries: np.ndarray | None, sums: np.
     """Inclusion probability of each clique from all chains (8.1).
 
     Each chain gives the mean of its acceptance-based probabilities where it decided the clique at least
-    once, and the frequency among its draws otherwise. Chains count equally: they are equally long, while
-    the number of tries follows each chain's own adaptation and so may go along with its answer.
+    once and all of them are numbers, and the frequency among its draws otherwise. Chains count equally:
+    they are equally long, while the number of tries follows each chain's own adaptation and so may go along
+    with its answer.
     """
     if tries is None or sums is None:
         estimate = frequency
     else:
-        estimate = np.clip(np.where(tries > 0, sums / np.maximum(tries, 1e-300), frequency), 0.0, 1.0)
+        told = (tries > 0) & np.isfinite(sums)
+        estimate = np.clip(np.where(told, sums / np.maximum(tries, 1e-300), frequency), 0.0, 1.0)
     result: np.ndarray = estimate.mean(axis=0)
     return result
 
