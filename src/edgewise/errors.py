@@ -1,6 +1,24 @@
-"""The two errors and the one warning class that edgewise raises on purpose."""
+"""The two errors and the one warning class that edgewise raises on purpose, and what their text may hold."""
 
 from __future__ import annotations
+
+import re
+
+# Control characters, line separators, marks that turn the direction of writing, and halves of characters.
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    r"""Text that a terminal shows instead of obeying it; names should `keep` nothing.
+
+    >>> print(printable("a\x1b[31m", keep=""))
+    a\x1b[31m
+    """
+    return _CONTROL.sub(
+        lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(), text
+    )
 
 
 class DataError(ValueError):

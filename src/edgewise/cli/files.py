@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from edgewise.atomic import replacing
+from edgewise.errors import printable
 
 PICTURES = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 
@@ -61,10 +62,24 @@ def replace_bytes(path: Path, content: bytes) -> None:
 def write_text(output: str, text: str) -> None:
     """Write text to a file, or to standard output for ``-``."""
     if output == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text) if _is_terminal() else text)
         sys.stdout.flush()
     else:
         replace_bytes(Path(output), text.encode())
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def safe_csv(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV in which no name and no label runs as a formula; numbers stay numbers."""
+    from edgewise.model.cells import safe_cell
+
+    def guarded(cells: Sequence[Any]) -> list[Any]:
+        return [safe_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+
+    return csv_text(guarded(header), map(guarded, rows))
 
 
 def csv_text(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:

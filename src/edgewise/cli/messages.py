@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from edgewise.errors import DataError, EdgewiseWarning, FileError
+from edgewise.errors import DataError, EdgewiseWarning, FileError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,7 +121,7 @@ def guarded(command: Callable[[], Any]) -> int:
 def fail(text: str, code: int, kind: str = "Error") -> int:
     """Say what went wrong, with the traceback if that was asked for, and return the exit code."""
     if session.debug:
-        traceback.print_exc(file=sys.stderr)
+        print(printable(traceback.format_exc()), file=sys.stderr)
     # The chains speak of "the same fit"; on the command line there is a command for it.
     shorter = re.sub(
         r"\.?( and)? [Rr]un the same fit again to go on from (there|the checkpoint)\.", ".", text
@@ -149,7 +149,7 @@ def _usage(error: Any) -> str:
 
 def error_console() -> Console:
     """Standard error, with colours only where it is a terminal."""
-    from rich.console import Console
+    from edgewise.run.console import Console
 
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewise.cli.messages import WRONG, as_list, command_line, say, session, tell
-from edgewise.errors import DataError, FileError
+from edgewise.errors import DataError, FileError, printable
 from edgewise.run.options import TARGET_ESS, RunOptions
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def make_directory(request: Request) -> None:
 
 def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
     """Say what was read, what was done to it, and which text columns have become variables."""
-    tell(f"{origin}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
+    tell(f"{printable(origin, keep='')}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
     odd = [] if chosen else labels_among_variables(data)
     said_below = tuple(
         f"1 text column is a variable with {zero!r} as 0 and {one!r} as 1: {name}"
@@ -110,11 +110,12 @@ def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
     for note in data.notes:
         # Identical columns have been warned of.
         if not note.startswith("identical columns") and note not in said_below:
-            tell(f"  {note}.")
+            tell(f"  {printable(note, keep='')}.")
     if data.group_name is not None and data.group is not None:
         sizes = {label: data.group.count(label) for label in sorted(set(data.group))}
         listed = ", ".join(f"{label or '(blank)'} {count:,}" for label, count in list(sizes.items())[:10])
-        tell(f"  {data.group_name} labels the rows and is not a variable: {listed}.")
+        labels = f"  {data.group_name} labels the rows and is not a variable: {listed}."
+        tell(printable(labels, keep=""))
     for name, zero, one in odd[:5]:
         say(
             f"the text column {name!r} is used as a variable, {zero!r} as 0 and {one!r} as 1; "

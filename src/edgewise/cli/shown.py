@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.cli.messages import in_options, session
+from edgewise.errors import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -25,7 +26,7 @@ WIDE = 500
 
 def console() -> Console:
     """Standard output: coloured and wrapped in a terminal, plain and one line per thing elsewhere."""
-    from rich.console import Console
+    from edgewise.run.console import Console
 
     terminal = sys.stdout.isatty()
     return Console(
@@ -35,7 +36,9 @@ def console() -> Console:
 
 def write_json(value: Any) -> None:
     """Write JSON to standard output; numbers that are none become null."""
-    print(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=1))
+    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=1)
+    # JSON spells some control characters out itself; the others stand in strings, where it may.
+    print("".join(c if c == printable(c) else f"\\u{ord(c):04x}" for c in text))
 
 
 def _plain(value: Any) -> Any:
@@ -128,7 +131,7 @@ def _edge_table(table: pandas.DataFrame, noun: str, coding: str) -> Any:
     for row in rows:
         r_hat = "" if math.isnan(row.r_hat) else f"{row.r_hat:.3f}"
         grid.add_row(
-            Text(str(row.edge)),
+            Text(printable(str(row.edge), keep="")),
             f"{row.inclusion:.3f}",
             bayes_factor(row.log10_bf, row.bf_bound),
             f"{row.mean:+.2f}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.cli.options import open_posterior
-from edgewise.errors import DataError, FileError
+from edgewise.errors import DataError, FileError, printable
 
 if TYPE_CHECKING:
     from edgewise.model.mrf import MRF
@@ -196,7 +196,7 @@ def show_comparison(result: Comparison, top: int) -> None:
     for pair in shown:
         numbers = [f"{pair['probability_first']:.3f}", f"{pair['probability_second']:.3f}"]
         numbers += [f"{pair['coupling_first']:+.2f}", f"{pair['coupling_second']:+.2f}"]
-        table.add_row(Text(pair["edge"]), *numbers)
+        table.add_row(Text(printable(pair["edge"], keep="")), *numbers)
     out.print()
     out.print(table)
     if result.scores:

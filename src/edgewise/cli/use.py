@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from edgewise.cli import options
-from edgewise.cli.files import csv_text, write_text
+from edgewise.cli.files import csv_text, safe_csv, write_text
 from edgewise.cli.messages import tell
 from edgewise.errors import DataError
 
@@ -108,7 +108,7 @@ def predict(
             [row + 1, found.names[column], found.levels[column][1], f"{probability[row, column]:.6g}"]
             for row, column in where
         )
-    write_text(output, csv_text(header, lines))
+    write_text(output, safe_csv(header, lines))
     if output != "-":
         tell(f"Written: {output} ({len(where):,} probabilities)")
 
@@ -151,7 +151,7 @@ def sample(
     models = found.mixture(mixture, seed=int(rng.integers(2**31)))
     rows = sample_rows(models, number, rng)
     labelled = ([found.levels[k][cell] for k, cell in enumerate(row)] for row in rows.tolist())
-    write_text(output, csv_text(found.names, labelled))
+    write_text(output, safe_csv(found.names, labelled))
     if output != "-":
         tell(f"Written: {output} ({number:,} rows)")
 
@@ -211,7 +211,7 @@ def export(
 
 
 def _ising(posterior: Any, what: str, mean: bool) -> str:
-    from edgewise.report.tables import safe_cell
+    from edgewise.model.cells import safe_cell
 
     if mean:
         coupling, field = posterior.coupling(coding="ising"), posterior.biases("ising").mean(axis=(0, 1))
@@ -227,6 +227,8 @@ def _ising(posterior: Any, what: str, mean: bool) -> str:
 def _graphml(posterior: Any, threshold: float) -> str:
     import networkx
 
+    from edgewise.model.files import xml_names
+
     graph = posterior.graph(threshold)
     for name, bias in zip(posterior.names, posterior.biases().mean(axis=(0, 1)).tolist()):
         graph.nodes[name]["bias"] = bias
@@ -234,6 +236,7 @@ def _graphml(posterior: Any, threshold: float) -> str:
         for key, value in values.items():
             # GraphML knows Python's own types only.
             values[key] = value.item() if hasattr(value, "item") else value
+    graph = networkx.relabel_nodes(graph, dict(zip(posterior.names, xml_names(posterior.names))))
     return "\n".join(networkx.generate_graphml(graph)) + "\n"
 
 

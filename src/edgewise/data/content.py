@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from edgewise.errors import DataError, FileError
+from edgewise.errors import DataError, FileError, printable
 
 HEAD = 65_536
 GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -30,7 +30,7 @@ class Content:
     """The bytes of a file, or of a stream that was read to its end; gzip is unpacked on the way."""
 
     def __init__(self, origin: str, path: Path | None = None, content: bytes | None = None) -> None:
-        self.origin = origin
+        self.origin = printable(origin, keep="")
         self.path = path
         self.content = content
         with self.raw() as handle:

@@ -6,13 +6,14 @@ import bz2
 import csv
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.atomic import beside
-from edgewise.errors import FileError
+from edgewise.errors import FileError, printable
+from edgewise.model.cells import plain_cell, safe_cell
 
 if TYPE_CHECKING:
     import networkx
@@ -23,6 +24,7 @@ Parts = tuple[list[float], list[Any], list[float], list[str] | None]
 
 LARGER = "larger_cliques"
 UNNAMED = "unnamed"
+NAMES = "names"
 
 
 def to_networkx(model: MRF) -> networkx.Graph:
@@ -46,11 +48,33 @@ def to_networkx(model: MRF) -> networkx.Graph:
     return graph
 
 
+def xml_names(names: Sequence[str]) -> list[str]:
+    """Names that XML can hold, control characters spelled out, all different.
+
+    >>> xml_names(["plain", "a\\x1b"])
+    ['plain', 'a\\\\x1b']
+    """
+    taken = set(names)
+    spelled = []
+    for name in names:
+        word = printable(name, keep="")
+        while word != name and word in taken:
+            word += "_"
+        taken.add(word)
+        spelled.append(word)
+    return spelled
+
+
 def write_graphml(model: MRF, path: str | PathLike[str]) -> None:
     """See :meth:`MRF.to_graphml`."""
     import networkx
 
     graph = to_networkx(model)
+    if model.names is not None:
+        spelled = xml_names(model.names)
+        if spelled != list(model.names):
+            graph = networkx.relabel_nodes(graph, dict(zip(model.names, spelled)))
+            graph.graph[NAMES] = json.dumps(model.names)
     # GraphML holds plain values only: the larger cliques go in as JSON text.
     if graph.graph.pop("cliques", None):
         positions = [[list(clique), weight] for clique, weight in model._larger]
@@ -91,14 +115,15 @@ def read_graphml(path: str | PathLike[str]) -> Parts:
     ]
     try:
         entries += [(tuple(clique), weight) for clique, weight in json.loads(graph.graph.get(LARGER, "[]"))]
+        written = [str(name) for name in json.loads(graph.graph.get(NAMES, "[]"))]
     except (json.JSONDecodeError, TypeError, ValueError):
-        raise FileError(f"{path} has an unreadable list of larger cliques.") from None
+        raise FileError(f"{path} has an unreadable list of larger cliques or of names.") from None
     entries.sort(key=lambda entry: (len(entry[0]), entry[0]))
     return (
         [graph.nodes[name]["bias"] for name in names],
         [clique for clique, _ in entries],
         [weight for _, weight in entries],
-        None if graph.graph.get(UNNAMED) else names,
+        None if graph.graph.get(UNNAMED) else written if len(written) == len(names) else names,
     )
 
 
@@ -113,7 +138,11 @@ def write_csv(model: MRF, path: str | PathLike[str]) -> None:
             singles = [(i,) for i in range(model.n_variables)]
             for clique, weight in zip([*singles, *model.cliques], model.parameters.tolist()):
                 writer.writerow(
-                    [*(names[i] for i in clique), *("" for _ in range(width - len(clique))), repr(weight)]
+                    [
+                        *(safe_cell(names[i]) for i in clique),
+                        *("" for _ in range(width - len(clique))),
+                        repr(weight),
+                    ]
                 )
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}.") from None
@@ -135,7 +164,7 @@ def read_csv(path: str | PathLike[str]) -> Parts:
     names: list[str] = []
     biases, cliques, weights = [], [], []
     for number, line in enumerate(lines, start=2):
-        variables = [name for name in line[:-1] if name]
+        variables = [plain_cell(name) for name in line[:-1] if name]
         try:
             weight = float(line[-1])
         except ValueError:

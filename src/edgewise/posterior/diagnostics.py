@@ -17,6 +17,7 @@ from edgewise.draws.statistics import (
     StoppingStatistics,
     stopping_statistics,
 )
+from edgewise.errors import printable
 from edgewise.kernels.codes import SEPARATE
 from edgewise.posterior import summaries
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
@@ -171,7 +172,7 @@ def _counted(number: int, noun: str) -> str:
 
 def _name(posterior: Posterior, index: int) -> str:
     if index >= 0:
-        return posterior.features.label(index, posterior.names)
+        return printable(posterior.features.label(index, posterior.names), keep="")
     return {EDGE_COUNT: "number of edges", INCLUSION_RATE: "p0", SLAB_SCALE: "sigma0"}[index]
 
 
@@ -184,7 +185,7 @@ def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str
     above = int((r_hat >= R_HAT_GOOD).sum())
     where = "the number of edges, p0 or sigma0"
     if above:
-        edge = posterior.features.label(int(r_hat.argmax()), posterior.names)
+        edge = _name(posterior, int(r_hat.argmax()))
         where = f"{above} of {seen.n_uncertain} uncertain edges, most for {edge} ({r_hat.max():.3f})"
     remedy = (
         "the chains stay in different graphs: start more chains, or compare engines"
@@ -274,7 +275,7 @@ def _unreadable(posterior: Posterior) -> tuple[int, str]:
     if sums is None or np.isfinite(sums).all():
         return 0, ""
     edges = np.flatnonzero(~np.isfinite(sums).all(axis=0))
-    first = posterior.features.label(int(edges[0]), posterior.names)
+    first = _name(posterior, int(edges[0]))
     return 1, (
         f"The engine met parameters beyond its arithmetic and lost the acceptance probabilities of "
         f"{_counted(len(edges), 'edge')} ({first}{', ...' * (len(edges) > 1)}); where that happened, "

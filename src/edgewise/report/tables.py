@@ -10,26 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.atomic import replacing
+from edgewise.model.cells import safe_cell
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def safe_cell(text: object) -> str:
-    r"""Text that a spreadsheet shows instead of running it.
-
-    A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is taken for a formula by
-    spreadsheet programs; a leading apostrophe makes it text. Spaces before such a sign do not hide it.
-
-    >>> safe_cell("=1+1"), safe_cell("sleep")
-    ("'=1+1", 'sleep')
-    """
-    words = str(text)
-    if words.startswith(FORMULA_STARTS) or words.lstrip().startswith(FORMULA_STARTS):
-        return "'" + words
-    return words
 
 
 def write_edges_csv(
@@ -42,8 +26,8 @@ def write_edges_csv(
     """Write one line per candidate edge: the columns of ``posterior.summary()``, most probable first.
 
     The file is UTF-8 with a byte-order mark, so that spreadsheets read the names rightly. A name that would
-    run as a formula gets a leading apostrophe (see :func:`safe_cell`); take it off when reading the names
-    back with a program.
+    run as a formula gets a leading apostrophe (see
+    :func:`edgewise.model.cells.safe_cell`); take it off when reading the names back with a program.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgewise.errors import printable
 from edgewise.run.stopping import Look
 
 
@@ -123,7 +124,7 @@ class Lines(Display):
 
     def message(self, text: str) -> None:
         """Write a line."""
-        print(f"edgewise: {text}", file=sys.stderr, flush=True)
+        print(f"edgewise: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class Terminal(Display):
@@ -131,8 +132,9 @@ class Terminal(Display):
 
     def __init__(self, callback: Callback | None = None) -> None:
         super().__init__(callback)
-        from rich.console import Console
         from rich.live import Live
+
+        from edgewise.run.console import Console
 
         self.console = Console(stderr=True)
         self.live = Live(console=self.console, auto_refresh=False, transient=True)
@@ -171,7 +173,7 @@ class Notebook(Display):
 
     def message(self, text: str) -> None:
         """Print into the cell."""
-        print(text)
+        print(printable(text))
 
     def close(self) -> None:
         """Take the table away; what was said stays."""
