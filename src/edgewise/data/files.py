@@ -52,7 +52,9 @@ def open_file(source: Any) -> Table:
     if hasattr(source, "read"):
         content = _from_stream(source)
     elif str(source) == "-" and not Path("-").exists():
-        content = _from_stream(sys.stdin.buffer)
+        if sys.stdin is None:
+            raise FileError("There is no standard input to read from; give the path of a file.")
+        content = _from_stream(sys.stdin)
     else:
         path, key = _find(source)
         content = Content(str(source) if key is None else str(path), path)
@@ -79,14 +81,26 @@ def open_file(source: Any) -> Table:
 def _from_stream(stream: Any) -> Content:
     name = getattr(stream, "name", None)
     origin = "standard input" if name in ("<stdin>", 0, None) else str(name)
+    if getattr(stream, "closed", False) is True:
+        raise FileError(f"{origin} is closed; open it again, or give its path.")
     binary = getattr(stream, "buffer", stream)
     try:
         content = binary.read()
+        if isinstance(content, str):
+            content = content.encode()
     except UnicodeDecodeError:
         raise FileError(f"{origin} is not UTF-8 text; save it as UTF-8.") from None
-    if isinstance(content, str):
-        content = content.encode()
-    return Content(origin, content=content)
+    except UnicodeEncodeError:
+        raise FileError(f"{origin} has halves of characters (lone surrogates); save it as UTF-8.") from None
+    except Exception as error:  # whatever the stream of a stranger raises
+        detail = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise FileError(
+            f"{origin} cannot be read ({detail}); open it for reading, or give its path."
+        ) from None
+    if not isinstance(content, bytes | bytearray | memoryview):
+        kind = type(content).__name__
+        raise FileError(f"{origin} gives {kind} instead of text or bytes; give the path of a file.")
+    return Content(origin, content=bytes(content))
 
 
 def _find(source: Any) -> tuple[Path, str | None]:
@@ -97,11 +111,17 @@ def _find(source: Any) -> tuple[Path, str | None]:
         raise FileError(f"{text} is an address on the network; download the file and give its path.")
     if not text.strip() or "\0" in text or len(text) > 4000:
         raise FileError(f"{text[:60]!r} is not a path; give the path of a file. {READABLE}.")
-    path = Path(text).expanduser()
     key = None
-    if not path.exists() and ".npz:" in text:
-        stem, _, key = text.rpartition(":")
-        path = Path(stem).expanduser()
+    try:
+        path = Path(text).expanduser()
+        if not path.exists() and ".npz:" in text:
+            stem, _, key = text.rpartition(":")
+            path = Path(stem).expanduser()
+            path.exists()
+    except RuntimeError:
+        raise FileError(f"{text}: there is no user of that name here; write the whole path.") from None
+    except OSError as error:
+        raise FileError(f"{text[:60]!r} cannot be opened: {error.strerror}.") from None
     if path.is_dir():
         raise FileError(f"{path} is a directory; give the path of a file in it. {READABLE}.")
     if not path.exists():

@@ -296,6 +296,16 @@ def _unusable(values: np.ndarray, missing: np.ndarray | None, problem: Fault) ->
     return Encoded(np.zeros(0, np.uint8), missing, None, problem)
 
 
+def containers(name: str) -> Fault:
+    """What to say of a column whose cells cannot be compared."""
+    return Fault(
+        LEVELS,
+        f"column {name!r} holds lists or other containers, not two levels; leave it out with "
+        f"drop_columns=[{name!r}] or recode it as 0 and 1.",
+        (name,),
+    )
+
+
 def is_blank(label: Any) -> bool:
     """Whether a label stands for a missing cell."""
     if isinstance(label, str):

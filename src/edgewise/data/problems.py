@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from edgewise.errors import DataError
 
 SHOWN = 5
 LISTED = 12
+VERY_LONG = re.compile(r"\S{300,}")  # words of which a few letters tell enough
 
 SHAPE, NAMES, LEVELS, WEIGHTS, MISSING, CONSTANT = range(6)
 
@@ -70,7 +72,7 @@ class TableError(DataError):
                 f"\nTo go on without repairing it: {arguments} "
                 f"(leaves {self.rows_left:,} rows and {self.columns_left:,} columns)."
             )
-        return text
+        return VERY_LONG.sub(lambda found: f"{found[0][:60]}...{found[0][-20:]}", text)
 
 
 def listing(items: Sequence[Any], shown: int = SHOWN) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data.levels import encode, is_blank
+from edgewise.data.levels import containers, encode, is_blank
 from edgewise.data.memory import Table
 from edgewise.data.notes import level_notes, twin_note
 from edgewise.data.problems import (
@@ -94,7 +94,7 @@ def read_data(
     selection = select(table.names, columns, drop_columns, group, sample_weight, problems)
     if problems:
         raise TableError(table.origin, problems)
-    dropped = [str(column) for column in as_list(drop_columns or ())]
+    dropped = [] if drop_columns is None else [str(column) for column in as_list(drop_columns)]
     return _Reading(table, selection, sample_weight, dropped, missing, constant).run()
 
 
@@ -199,12 +199,8 @@ class _Reading:
         for position, (column, name) in enumerate(zip(self.selection.variables, self.names)):
             try:
                 encoded = encode(table.column(column), name, table.where)
-            except TypeError:
-                text = (
-                    f"column {name!r} holds lists or other containers, not two levels; leave it out with "
-                    f"drop_columns=[{name!r}] or recode it as 0 and 1."
-                )
-                self.problems.append(Fault(LEVELS, text, (name,)))
+            except (TypeError, NotImplementedError):
+                self.problems.append(containers(name))
                 self.levels.append(None)
                 continue
             levels, problem = encoded.levels, encoded.problem

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data.levels import Factor, is_blank, level_key, plain_label
+from edgewise.data.levels import Factor, containers, is_blank, level_key, plain_label
 from edgewise.data.memory import Table
 from edgewise.data.problems import LEVELS, MISSING, NAMES, SHAPE, Fault, TableError, counted, listing
 from edgewise.data.sources import open_table
@@ -89,7 +89,11 @@ def _places(table: Table, names: Sequence[str], allow_missing: bool) -> list[int
 
 def _codes(table: Table, place: int, name: str, levels: tuple[Any, Any], problems: list[Fault]) -> np.ndarray:
     lookup = {_key(levels[0]): 0, _key(levels[1]): 1}
-    cells = table.column(place)
+    try:
+        cells = table.column(place)
+    except (TypeError, NotImplementedError):
+        problems.append(containers(name))
+        return np.full(table.n_rows, -1, np.int8)
     if not isinstance(cells, Factor):
         found, inverse = np.unique(cells, return_inverse=True)
         cells = Factor(inverse, list(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from edgewise.data.problems import NAMES, SHAPE, Fault, counted, listing
+from edgewise.errors import DataError
+
+SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,12 @@ def select(
     weight = find(names, sample_weight, "sample_weight", problems) if isinstance(sample_weight, str) else None
     chosen: list[int | None] = list(range(len(names)))
     if columns is not None:
-        chosen = [find(names, column, "columns", problems) for column in as_list(columns)]
+        chosen = [find(names, column, "columns", problems) for column in as_list(columns, "columns")]
         for column, times in Counter(chosen).items():
             if times > 1 and column is not None:
                 problems.append(Fault(NAMES, f"columns names {names[column]!r} twice; name it once."))
-    aside = {find(names, column, "drop_columns", problems) for column in as_list(drop_columns or ())}
+    without = [] if drop_columns is None else as_list(drop_columns, "drop_columns")
+    aside = {find(names, column, "drop_columns", problems) for column in without}
     aside |= {group_column, weight, None}
     variables = [column for column in dict.fromkeys(chosen) if column is not None and column not in aside]
     _check_names(names, variables, problems)
@@ -62,6 +67,9 @@ def find(names: Sequence[str], column: str | int, argument: str, problems: list[
     number = isinstance(column, int | np.integer) and not isinstance(column, bool)
     if number and 0 <= int(column) < len(names):
         return int(column)
+    if not isinstance(column, str) and not number:
+        problems.append(Fault(NAMES, _neither(argument, column)))
+        return None
     close = difflib.get_close_matches(str(column), names, 3, 0.6)
     hint = (
         f"did you mean {' or '.join(map(repr, close))}?"
@@ -72,9 +80,18 @@ def find(names: Sequence[str], column: str | int, argument: str, problems: list[
     return None
 
 
-def as_list(columns: Any) -> list[Any]:
+def as_list(columns: Any, argument: str = "names") -> list[Any]:
     """A single column or several, as a list."""
-    return [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    if isinstance(columns, str | int | np.integer) and not isinstance(columns, bool):
+        return [columns]
+    try:
+        return list(columns)
+    except TypeError:
+        raise DataError(_neither(argument, columns)) from None
+
+
+def _neither(argument: str, value: Any) -> str:
+    return f"{argument} takes a name, a number from 0, or a list of these; not {value!r}."
 
 
 def _check_names(names: Sequence[str], variables: Sequence[int], problems: list[Fault]) -> None:
@@ -86,6 +103,15 @@ def _check_names(names: Sequence[str], variables: Sequence[int], problems: list[
                 f"{counted(len(unnamed), 'column')} without a name (number "
                 f"{listing([k + 1 for k in unnamed])} from the left); name every column, or leave it out "
                 f"with drop_columns={unnamed[:3]!r} if it only numbers the rows.",
+            )
+        )
+    halves = [column for column in variables if SURROGATE.search(names[column])]
+    if halves:
+        problems.append(
+            Fault(
+                NAMES,
+                f"{listing([repr(names[column]) for column in halves])} has half a character (a lone "
+                "surrogate) in it, which no file can hold; rename it.",
             )
         )
     places = defaultdict(list)

@@ -5,10 +5,12 @@ Plain files go through ``tokens.py``; pandas reads those with quotes, long cells
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from edgewise.errors import FileError
 
 DELIMITERS = ",\t;|"
 PIECE_CELLS = 8_000_000
+LONGEST_FIELD = 2**31 - 1
+_limit = threading.Lock()
 # A header made of these only is the first row of a table without one.
 DATA_WORDS = {"0", "1", "-1", "0.0", "1.0", "-1.0", "true", "false", "y", "n", "yes", "no", "t", "f"}
 DATA_WORDS |= {word.casefold() for word in BLANKS}
@@ -95,23 +99,35 @@ def _first_rows(
     rows: list[list[str]] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        for row in reader:
-            if any(cell.strip() for cell in row) or len(row) > 1:
-                rows.append(row)
-            if len(rows) == 3:
-                break
+        with _long_fields():
+            for row in reader:
+                if any(cell.strip() for cell in row) or len(row) > 1:
+                    rows.append(row)
+                if len(rows) == 3:
+                    break
+            if not whole and len(rows) < 3:
+                # The head of a very wide file: read as many lines as it takes.
+                with content.open() as handle:
+                    lines = [handle.readline().decode("utf-8-sig", errors="replace") for _ in range(2)]
+                rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error as error:
         raise FileError(f"{content.origin}: the first lines cannot be read as a table ({error}).") from None
-    if not whole and len(rows) < 3:
-        # The head of a very wide file: read as many lines as it takes.
-        with content.open() as handle:
-            lines = [handle.readline().decode("utf-8-sig", errors="replace") for _ in range(2)]
-        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     if not rows:
         raise content.error(
             "has no column names", "it should have a line of them and one line per observation"
         )
     return rows[0], rows[1] if len(rows) > 1 else None
+
+
+@contextlib.contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let the csv module read fields of more than 131,072 characters; its limit is that of all threads."""
+    with _limit:
+        before = csv.field_size_limit(LONGEST_FIELD)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 class TextTable:
@@ -266,11 +282,13 @@ class TextTable:
     def _wrong_length(self, place: tuple[int, int] | None) -> FileError:
         if place is None:
             with self._content.open() as handle:
-                reader = csv.reader(io.TextIOWrapper(handle, "utf-8-sig"), delimiter=self._delimiter)
-                for row in reader:
-                    if len(row) > self._width:
-                        place = (reader.line_num, len(row))
-                        break
+                text = io.TextIOWrapper(handle, "utf-8-sig", errors="replace")
+                reader = csv.reader(text, delimiter=self._delimiter)
+                with _long_fields(), contextlib.suppress(csv.Error):  # the line is a courtesy
+                    for row in reader:
+                        if len(row) > self._width:
+                            place = (reader.line_num, len(row))
+                            break
         line, fields = place or (0, 0)
         where = f"line {line} has {fields} fields" if place else "a line has more fields"
         return FileError(
