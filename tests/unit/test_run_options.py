@@ -50,3 +50,24 @@ def test_options_are_checked_when_they_are_made() -> None:
         RunOptions(chains=0)
     with pytest.raises(DataError, match="--draws 9 is more than --max-draws 8"):
         limits(9, 8)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": None}, "engine must be the name of an engine.*'auto'.*not None"),
+        ({"engine": 3}, "engine must be the name of an engine"),
+        ({"settings": 5}, "settings must be a mapping.*not 5"),
+        ({"settings": [("a", 1)]}, "settings must be a mapping"),
+        ({"settings": {3: 1}}, "settings must be a mapping"),
+        ({"checkpoint": 5}, "checkpoint must be the path of a directory.*not 5"),
+        ({"checkpoint": True}, "checkpoint must be the path of a directory"),
+        ({"executor": 5}, "executor must be a concurrent.futures.Executor.*not 5"),
+        ({"executor": "threads"}, "executor must be a concurrent.futures.Executor"),
+        ({"callback": 5}, "callback must be a function.*not 5"),
+        ({"start": 5}, "start must be one of"),
+    ],
+)
+def test_options_of_the_wrong_kind(options, words):
+    with pytest.raises(DataError, match=words):
+        RunOptions(**options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -92,8 +92,29 @@ class RunOptions:
         check_whole("chains", self.chains, 1)
         if not (isinstance(self.checkpoint_every, Real) and self.checkpoint_every >= 0):
             raise DataError(f"checkpoint_every must be a number of seconds, not {self.checkpoint_every!r}.")
+        self._check_kinds()
         self._check_starts()
         check_jobs(self.n_jobs)
+
+    def _check_kinds(self) -> None:
+        kinds = (
+            ("engine", isinstance(self.engine, str), "the name of an engine, such as 'auto'"),
+            ("settings", _is_settings(self.settings), "a mapping from names of settings to values, or None"),
+            (
+                "checkpoint",
+                self.checkpoint is None or isinstance(self.checkpoint, str | os.PathLike),
+                "the path of a directory, or None",
+            ),
+            (
+                "executor",
+                self.executor is None or callable(getattr(self.executor, "submit", None)),
+                "a concurrent.futures.Executor, or None",
+            ),
+            ("callback", self.callback is None or callable(self.callback), "a function of a view, or None"),
+        )
+        for name, fits, words in kinds:
+            if not fits:
+                raise DataError(f"{name} must be {words}; not {getattr(self, name)!r}.")
 
     def _check_starts(self) -> None:
         from edgewise.engines.protocol import STARTS
@@ -107,9 +128,15 @@ class RunOptions:
     @property
     def starts(self) -> list[str]:
         """Where each chain starts."""
-        if isinstance(self.start, str):
-            return [self.start] * self.chains
+        if isinstance(self.start, str) or not isinstance(self.start, Iterable):
+            return [str(self.start)] * self.chains
         return [str(name) for name in self.start]
+
+
+def _is_settings(settings: object) -> bool:
+    if settings is None:
+        return True
+    return isinstance(settings, Mapping) and all(isinstance(name, str) for name in settings)
 
 
 def check_whole(name: str, value: object, least: int, also: str = "") -> None:
