@@ -40,7 +40,7 @@ def log_z_change(t, cells, values):
         growth += cells[c] * math.expm1(t * values[c])
     if growth > -0.5:
         return math.log1p(growth)
-    # Nearly all mass shrinks: the sum itself is accurate then, and so is its logarithm beside the largest term.
+    # Nearly all mass shrinks: then the sum itself is accurate, taken relative to its largest term.
     top = -math.inf
     for c in range(cells.shape[0]):
         if cells[c] > 0.0:
