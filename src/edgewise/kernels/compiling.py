@@ -81,11 +81,23 @@ class EntryLibrary(JITCodeLibrary):
         self._linking_libraries = link_below(self._linking_libraries, self._final_module)
         super().finalize()
 
+    def _optimize_final_module(self) -> None:
+        # Called when all is linked. Numba would run into a function that is not there.
+        missing = [
+            f.name for f in self._final_module.functions if f.is_declaration and f.name.startswith("_ZN")
+        ]
+        if missing:
+            raise RuntimeError(f"{self.name} calls functions that are not linked: {', '.join(missing)}")
+        self._optimize()
+
+    def _optimize(self) -> None:
+        super()._optimize_final_module()
+
 
 class LeanEntryLibrary(EntryLibrary):
     """An entry without references to count, hence without any to prune: one pass of optimisation will do."""
 
-    def _optimize_final_module(self) -> None:
+    def _optimize(self) -> None:
         # Nobody else calls the kernels in here: arguments that they do not use need not be handed to them.
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage.name == "linkonce_odr":
