@@ -39,6 +39,6 @@ def test_every_equation_has_its_place(places):
 
 
 def test_moves_stand_once(places):
-    assert places["2.4"] == ["kernels/algorithm1.py:log_odds_of", "kernels/hyper.py:log_prior_odds"]
+    assert places["2.4"] == ["kernels/hyper.py:log_prior_odds"]
     assert places["5.3"] == ["kernels/moves.py:log_birth_factor"]
     assert places["7.1"] == ["kernels/particles.py:log_growth"]

@@ -188,7 +188,7 @@ def showing_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.simplefilter("always", EdgewiseWarning)
-        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.showwarning = show
         yield
 
 

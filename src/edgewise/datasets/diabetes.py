@@ -42,5 +42,6 @@ def diabetes() -> pandas.DataFrame:
     """
     from sklearn.datasets import load_diabetes
 
-    measured = load_diabetes(scaled=False, as_frame=True).frame.rename(columns=MEANINGS)[[*MEANINGS.values()]]
+    frame: pandas.DataFrame = load_diabetes(scaled=False, as_frame=True).frame
+    measured = frame.rename(columns=MEANINGS)[[*MEANINGS.values()]]
     return (measured > measured.median().where(measured.columns != "sex", 1)).astype("uint8")

@@ -68,7 +68,7 @@ def remove_clique(c, motion, graph):
 
 @kernel
 def log_odds_of(c, status, hyper, prior):
-    """Prior log odds of clique c with p0 as it was drawn: cliques decided together have no use for (2.4)."""
+    """Prior log odds of clique c with p0 as it was drawn, because cliques are decided together."""
     return log_rate_odds(hyper) if status[c] == COMMON else prior.log_odds[c]
 
 
