@@ -56,17 +56,31 @@ active = np.zeros((features.n_cliques, int(iterations)), np.uint8)
 active[draws.indices, np.repeat(np.arange(int(iterations)), draws.n_edges)] = 1
 np.savez(target, seconds=seconds, active=active)
 """
+# As the command fits: no scikit-learn is needed for it.
 FIT = """
 import time
 import numpy as np
-from edgewise import SpikeSlabMRF
-rows = (np.random.default_rng(1).random((100, 12)) < 0.5).astype(np.uint8)
+from edgewise.data import read_data
+from edgewise.engines.protocol import Problem
+from edgewise.features import Features, sufficient_statistics
+from edgewise.priors import Prior
+data = read_data((np.random.default_rng(1).random((100, 12)) < 0.5).astype(np.uint8))
+features = Features.pairs(12)
+problem = Problem(features, sufficient_statistics(data, features), Prior().resolve(features))
 begun = []
 def watch(view):
     if not begun and any(chain.iteration for chain in view.chains):
         begun.append(time.process_time())
-SpikeSlabMRF({engine!r}, n_jobs=1, chains=1, min_draws=100, max_draws=100, target_ess=None, random_state=1,
-             progress=False, callback=watch).fit(rows)
+options = dict(n_jobs=1, chains=1, min_draws=100, max_draws=100, target_ess=None, seed=1, progress=False,
+               callback=watch)
+try:
+    from edgewise.run.chains import run
+    from edgewise.run.options import RunOptions
+except ImportError:
+    from edgewise.chains import run
+    run(problem, {engine!r}, **options)
+else:
+    run(problem, RunOptions(engine={engine!r}, **options))
 print(begun[0], time.process_time())
 """
 
