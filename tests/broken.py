@@ -8,7 +8,7 @@ from typing import Any
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-from edgewise.kernels.compiling import exposed, question
+from edgewise.kernels.compiling import CALLABLE, LINKED, exposed, question
 
 
 class Exposed:
@@ -45,9 +45,11 @@ def altered(function: Any, **replaced: Any) -> Any:
         if isinstance(used, Dispatcher):
             if used not in made:
                 changed = plain(used.py_func)
-                # Plain njit: what is altered must never be kept on disk.
-                options = {key: value for key, value in used.targetoptions.items() if key != "nopython"}
-                made[used] = used if changed is used.py_func else njit(**options)(changed)
+                # Compiled like any other, but never kept on disk.
+                chosen = used.targetoptions
+                kind = LINKED if chosen.get("no_cpython_wrapper") else CALLABLE
+                options = {key: chosen[key] for key in ("_nrt", "fastmath", "error_model") if key in chosen}
+                made[used] = used if changed is used.py_func else njit(**kind, **options)(changed)
             return made[used]
         if isinstance(used, FunctionType) and hasattr(used, "answers"):
             if used not in made:

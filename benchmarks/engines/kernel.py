@@ -82,9 +82,8 @@ def sweeps() -> dict[str, Any]:
 
 def shares() -> dict[str, Any]:
     """Share of a particle chain's time per kernel: times of single calls multiplied by their numbers."""
-    from numba import njit
-
     from edgewise.kernels.codes import DECISIONS
+    from edgewise.kernels.compiling import entry
     from edgewise.kernels.particles import pair_cells, pair_growth, single_follow
     from edgewise.kernels.sources import follow_clique
     from edgewise.kernels.swarm import stir
@@ -105,7 +104,7 @@ def shares() -> dict[str, Any]:
     pair = (swarm.X[0], swarm.X[1], swarm.F[0], swarm.F[1], swarm.w, 0.1)
     split = swarm.split
 
-    @njit
+    @entry(arrays=True)
     def repeat(part: int, pair, rules, chain, swarm, cells, sums, factors, zeros):
         xi, xj, fi, fj, w, theta = pair
         for _ in range(CALLS):

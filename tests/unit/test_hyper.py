@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 
 from edgewise.kernels import hyper
+from edgewise.kernels.compiling import entry
 from edgewise.kernels.random import scalar_stream
 
 DRAWS = 20_000
@@ -17,7 +17,7 @@ def stream(seed: int) -> np.ndarray:
     return scalar_stream(np.random.SeedSequence(seed))
 
 
-@numba.njit
+@entry(arrays=True)
 def many_gammas(shape, count, state):
     values = np.empty(count)
     for k in range(count):
@@ -25,7 +25,7 @@ def many_gammas(shape, count, state):
     return values
 
 
-@numba.njit
+@entry(arrays=True)
 def many_rates(beta_a, beta_b, active, candidates, count, state):
     values = np.empty(count)
     for k in range(count):
@@ -33,7 +33,7 @@ def many_rates(beta_a, beta_b, active, candidates, count, state):
     return values
 
 
-@numba.njit
+@entry(arrays=True)
 def many_scales(shape, rate, active, squares, count, state):
     values = np.empty(count)
     for k in range(count):

@@ -6,13 +6,13 @@ import itertools
 import math
 
 import mpmath
-import numba
 import numpy as np
 import pytest
 from scipy import special, stats
 
 from broken import Exposed
 from edgewise.kernels import jumps as kernels
+from edgewise.kernels.compiling import entry
 from edgewise.kernels.random import scalar_stream
 
 jumps = Exposed(kernels)
@@ -63,7 +63,7 @@ def stream(seed: int) -> np.ndarray:
     return scalar_stream(np.random.SeedSequence(seed))
 
 
-@numba.njit
+@entry(arrays=True)
 def many_values(gradient, precision, width, count, state):
     values = np.empty(count)
     for k in range(count):

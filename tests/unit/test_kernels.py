@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 
 from broken import Exposed
 from edgewise.kernels import gibbs, graph, particles, plain_swarm, random
+from edgewise.kernels.compiling import entry
 from edgewise.kernels.lines import metropolis, penalised
 from edgewise.kernels.random import fast_exp, lane_streams, lane_uniform, normal, scalar_stream
 
@@ -43,7 +43,7 @@ class PlainLanes:
         return (result >> 8) / 2**24
 
 
-@njit
+@entry(arrays=True)
 def draw_lanes(lanes, count):
     out = np.empty((count, lanes.shape[1]), np.float32)
     for k in range(count):
@@ -52,7 +52,7 @@ def draw_lanes(lanes, count):
     return out
 
 
-@njit
+@entry(arrays=True)
 def exponentials(x):
     out = np.empty_like(x)
     for k in range(len(x)):
@@ -318,7 +318,7 @@ def test_weight_ess():
     assert mean == pytest.approx(part.mean(), rel=1e-5)
 
 
-@njit
+@entry(arrays=True)
 def toy_chain(steps, log_odds, sd_birth, sd_death, stream, with_penalty, symmetric):
     """Two states; decisions see their log ratio with Gaussian noise of another size in each direction."""
     state, visits = 0, 0

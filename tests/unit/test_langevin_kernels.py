@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,6 +13,7 @@ from edgewise.engines.common import prior_rules
 from edgewise.features import Features
 from edgewise.kernels import algorithm1, codes, jumps, langevin, random
 from edgewise.kernels.algorithm1 import Motion, Scratch, Totals, Tuning
+from edgewise.kernels.compiling import entry
 from edgewise.kernels.gibbs import fresh_sweeps
 from edgewise.kernels.graph import empty_graph, place_all
 from edgewise.kernels.random import lane_streams, scalar_stream
@@ -97,7 +97,7 @@ def test_langevin_step_against_numpy():
     np.testing.assert_array_equal(stream, reference)
 
 
-@numba.njit
+@entry(arrays=True)
 def harmonic(steps, precision, scale, step_size, retained, halve, stream):
     """Chain on N(0, 1/precision); `halve` drops the second half-kick."""
     values = np.empty(steps)

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy import integrate, optimize, special, stats
 
 from broken import Exposed
@@ -16,6 +15,7 @@ from edgewise.engines.exact import ExactEngine
 from edgewise.engines.protocol import Problem
 from edgewise.features import Features, sufficient_statistics
 from edgewise.kernels import lines
+from edgewise.kernels.compiling import entry
 from edgewise.kernels.directions import clique_line
 from edgewise.kernels.graph import activate
 from edgewise.kernels.moves import go, log_birth_factor
@@ -117,7 +117,7 @@ def log_joint(bias, theta, members, singles, sums, N, sigma0, bias_sd):
     return result + stats.norm.logpdf(theta[active], 0, sigma0).sum()
 
 
-@njit
+@entry(arrays=True)
 def look(a, point, rules, sums, chain, source, work):
     """Mode, width, log target at `point` and log ratio of a birth of candidate `a` there (5.3)."""
     cells, values, present = work.lines[0, 0], work.lines[0, 1], work.lines[0, 2]
@@ -133,7 +133,7 @@ def look(a, point, rules, sums, chain, source, work):
     return point, mode, sd, target + log_birth_factor(a, point, mode, sd, chain, rules.prior)
 
 
-@njit
+@entry(arrays=True)
 def be_born(a, point, rules, chain, source, work):
     """Carry out a birth that has just been looked at."""
     go(a, 0.0, point, work.lines[0, 0], work.lines[0, 1], rules, chain, source)
