@@ -36,6 +36,8 @@ from edgewise.kernels.cache import on_disk
 class LinkedLibrary(JITCodeLibrary):
     """Code that is linked into entries: neither optimised by itself nor made executable."""
 
+    apart = False
+
     def finalize(self) -> None:
         """Nothing is linked or optimised here."""
         self._raise_if_finalized()
@@ -48,13 +50,16 @@ class LinkedLibrary(JITCodeLibrary):
     def _get_module_for_linking(self) -> Any:
         """With all that it calls, for a library that is no entry."""
         module = self.own_module().clone()
-        for library in link_below(self._linking_libraries, module):
+        for library in link_below(self._linking_libraries, module)[0]:
             module.link_in(library._get_module_for_linking(), preserve=True)
         return module
 
 
-def link_below(libraries: Sequence[Any], module: Any) -> list[Any]:
-    """Link kernels, and the kernels that these call, into a module; returns the other libraries they use."""
+def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], set[str]]:
+    """Link kernels, and the kernels that these call, into a module.
+
+    Returns the other libraries that they use, and the names of the functions that are to stay apart.
+    """
     kernels: dict[str, LinkedLibrary] = {}
     others: dict[Any, None] = {}
     waiting = list(libraries)
@@ -70,7 +75,7 @@ def link_below(libraries: Sequence[Any], module: Any) -> list[Any]:
     while wanted := [f.name for f in module.functions if f.is_declaration and f.name in kernels]:
         for library in dict.fromkeys(kernels[name] for name in wanted):
             module.link_in(library.own_module(), preserve=True)
-    return list(others)
+    return list(others), {name for name, library in kernels.items() if library.apart}
 
 
 class EntryLibrary(JITCodeLibrary):
@@ -78,7 +83,7 @@ class EntryLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         """Link each kernel once, then optimise all of them together."""
-        self._linking_libraries = link_below(self._linking_libraries, self._final_module)
+        self._linking_libraries, self._apart = link_below(self._linking_libraries, self._final_module)
         super().finalize()
 
     def _optimize_final_module(self) -> None:
@@ -100,7 +105,7 @@ class LeanEntryLibrary(EntryLibrary):
     def _optimize(self) -> None:
         # Nobody else calls the kernels in here: arguments that they do not use need not be handed to them.
         for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage.name == "linkonce_odr":
+            if function.linkage.name == "linkonce_odr" and function.name not in self._apart:
                 function.linkage = "internal"
         manager, builder = self._codegen._module_pass_manager()
         manager.run(self._final_module, builder)
@@ -116,6 +121,7 @@ class LinkedLowering(NativeLowering):
         """Lower, and register the code with those who call it."""
         context = state.targetctx
         state.library = LinkedLibrary(context.codegen(), state.func_id.func_qualname)
+        state.library.apart = state.func_id.func in _apart
         state.library.enable_object_caching()
         state.flags.no_compile = True
         super().run_pass(state)
@@ -194,6 +200,19 @@ def _remember(made: Any, compiled: Any) -> None:
 
 def _refuse(made: Any, *_: Any, **__: Any) -> None:
     raise TypeError(f"{made.py_func.__name__} can be called by kernels only; exposed() makes it callable.")
+
+
+def loop(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A kernel that runs over particles: its loop is compiled best in a function of its own."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        _apart.add(function)
+        return kernel(function, **options)
+
+    return decorate if function is None else decorate(function)
+
+
+_apart: set[Callable[..., Any]] = set()
 
 
 def entry(function: Callable[..., Any] | None = None, *, arrays: bool = False, **options: Any) -> Any:

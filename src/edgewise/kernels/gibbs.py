@@ -14,26 +14,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgewise.kernels.compiling import answer, entry, kernel, question
+from edgewise.kernels.compiling import answer, entry, loop, question
 from edgewise.kernels.graph import CliqueGraph, PairGraph
 from edgewise.kernels.random import fast_exp, lane_uniform
 
 
-@kernel
+@loop
 def add_scaled(target, scale, values):
     """target += scale * values."""
     for s in range(target.shape[0]):
         target[s] += scale * values[s]
 
 
-@kernel
+@loop
 def fill(target, value):
     """target = value."""
     for s in range(target.shape[0]):
         target[s] = value
 
 
-@kernel
+@loop
 def multiply(target, values):
     """target *= values."""
     for s in range(target.shape[0]):
@@ -56,7 +56,7 @@ def _add_any_field(graph, a, i, theta, X, field, product):
     add_scaled(field, np.float32(theta[a]), product)
 
 
-@kernel
+@loop
 def others_product(a, i, j, X, members, product):
     """Product of the variables of clique `a` other than `i` and `j`, in every particle."""
     fill(product, np.float32(1.0))
@@ -87,7 +87,7 @@ def _spread_any_change(graph, a, i, theta, change, X, F, product, begin, end):
             add_scaled(F[j, begin:end], np.float32(theta[a]), product[begin:end])
 
 
-@kernel
+@loop
 def spread_change(i, change, X, F, theta, graph, product, begin, end):
     """Fields of particles `begin` to `end` after variable `i` changed by `change`; `product` is scratch."""
     for position in range(graph.start[i], graph.start[i] + graph.degree[i]):
@@ -95,7 +95,7 @@ def spread_change(i, change, X, F, theta, graph, product, begin, end):
         spread_clique_change(graph, a, i, theta, change, X, F, product, begin, end)
 
 
-@kernel
+@loop
 def field_of(i, bias, theta, graph, X, field, product):
     """The field of variable `i` from scratch, into `field`; `product` is scratch."""
     fill(field, np.float32(bias[i]))
@@ -103,14 +103,14 @@ def field_of(i, bias, theta, graph, X, field, product):
         add_clique_field(graph, graph.adjacent[position], i, theta, X, field, product)
 
 
-@kernel
+@loop
 def compute_fields(X, bias, theta, graph, F, product):
     """All fields from scratch."""
     for i in range(X.shape[0]):
         field_of(i, bias, theta, graph, X, F[i], product)
 
 
-@kernel
+@loop
 def redraw_variable(x, field, lanes, change, begin, end):
     """Draw a variable of particles `begin` to `end` from its conditional; `change` receives new minus old."""
     one = np.float32(1.0)
@@ -132,7 +132,7 @@ def gibbs_sweep(X, F, lanes, theta, graph, change, product):
         spread_change(i, change, X, F, theta, graph, product, np.int64(0), n)
 
 
-@kernel
+@loop
 def fresh_sweep(X, lanes, bias, theta, graph, field, scratch):
     """One sweep with each variable's field summed from scratch; `field` and `scratch` (n,) are working space.
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from edgewise.kernels.compiling import kernel, lanes_of_terms
+from edgewise.kernels.compiling import lanes_of_terms, loop
 from edgewise.kernels.gibbs import fill
 from edgewise.kernels.random import fast_exp, lane_uniform, uniform
 
@@ -26,14 +26,14 @@ CHUNK = 2048
 FIELD_LIMIT = np.float32(28.0)
 
 
-@kernel
+@loop
 def limited(x):
     """Hold a field within a range whose exponentials multiply safely."""
     x = x if x < FIELD_LIMIT else FIELD_LIMIT
     return x if x > -FIELD_LIMIT else -FIELD_LIMIT
 
 
-@kernel
+@loop
 def lane_sum(x):
     """Sum in eight lanes, in an order fixed by the code rather than by the compiler."""
     zero = np.float32(0.0)
@@ -54,7 +54,7 @@ def lane_sum(x):
     return total
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     """Weighted probabilities of (x_i, x_j) = 00, 10, 01, 11 over one group."""
     coupling = np.float32(theta)
@@ -87,7 +87,7 @@ def pair_cells(xi, xj, fi, fj, w, theta, begin, end, cells):
     cells[0] = max(0.0, 1.0 - cells[1] - cells[2] - cells[3])
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def keep_growth(weight, before, after, terms, s):
     """Terms w^2, w h, w h^2 and w / h of particle `s`, whose growth is h = after / before."""
     h = after / before
@@ -98,7 +98,7 @@ def keep_growth(weight, before, after, terms, s):
     terms[3, s] = weight * (before / after)
 
 
-@kernel
+@loop
 def add_growth(v, terms, sums):
     """Add the weights and the terms of one chunk to the sums."""
     sums[0] += lane_sum(v)
@@ -106,7 +106,7 @@ def add_growth(v, terms, sums):
         sums[k + 1] += lane_sum(terms[k, : v.shape[0]])
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
     """Sums over one group of w, w^2, w h, w h^2 and w / h, with h the particle's growth under `factors`."""
     coupling = np.float32(theta)
@@ -131,7 +131,7 @@ def pair_growth(xi, xj, fi, fj, w, theta, factors, begin, end, sums):
         add_growth(v, terms, sums)
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lanes, change_i, change_j):
     """Weights, states and own fields of a pair after a move: coupling by `change`, biases by the shifts."""
     coupling = np.float32(theta)
@@ -168,7 +168,7 @@ def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lan
         fj[s] = b + bj + moved * new_i
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def single_mean(f, w, begin, end):
     """Weighted probability that a variable is one, over one group."""
     one = np.float32(1.0)
@@ -185,7 +185,7 @@ def single_mean(f, w, begin, end):
     return hits / total
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def single_growth(f, w, outside, inside, begin, end, sums):
     """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one."""
     one = np.float32(1.0)
@@ -204,7 +204,7 @@ def single_growth(f, w, outside, inside, begin, end, sums):
         add_growth(v, terms, sums)
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def single_follow(x, f, w, shift, outside, inside, lanes, change):
     """Weights, states and field of one variable after its bias moved by `shift`."""
     one = np.float32(1.0)
@@ -222,7 +222,7 @@ def single_follow(x, f, w, shift, outside, inside, lanes, change):
         f[s] += b
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def relative_ess(w, begin, end):
     """Effective share of the particles of one group, (sum w)^2 / (n sum w^2), and their mean weight."""
     first = 0.0
@@ -237,7 +237,7 @@ def relative_ess(w, begin, end):
     return first * first / (second * (end - begin)), first / (end - begin)
 
 
-@kernel
+@loop
 def resample(X, F, w, begin, end, stream, offspring, dead, parent):
     """Systematic resampling within one group; all weights become one.
 
@@ -278,7 +278,7 @@ def resample(X, F, w, begin, end, stream, offspring, dead, parent):
         w[s] = np.float32(1.0)
 
 
-@kernel
+@loop
 def log_growth(sums, N, noise):
     """N log of the weighted mean growth (7.1), and the variances of its noise forwards and in reverse (7.2).
 
@@ -294,7 +294,7 @@ def log_growth(sums, N, noise):
     return N * (math.log(first / weight) + 0.5 * forward)
 
 
-@kernel
+@loop
 def triple_factors(theta_ij, theta_jk):
     """The two couplings of a triple and their exponentials, as float32."""
     factor_ij = np.float32(math.exp(min(max(theta_ij, -15.0), 15.0)))
@@ -302,7 +302,7 @@ def triple_factors(theta_ij, theta_jk):
     return np.float32(theta_ij), np.float32(theta_jk), factor_ij, factor_jk
 
 
-@kernel
+@loop
 def triple_weights(xi, xj, xk, fi, fj, fk, s, couplings):
     """Weights of the states 1..7 of (i, j, k) in particle `s` relative to state 0; (i, k) is absent."""
     ij, jk, factor_ij, factor_jk = couplings
@@ -317,7 +317,7 @@ def triple_weights(xi, xj, xk, fi, fj, fk, s, couplings):
     return ei, ej, ei * ej * factor_ij, ek, ei * ek, k6, k6 * ei * factor_ij
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     """Weighted probabilities of the eight states x_i + 2 x_j + 4 x_k over one group."""
     couplings = triple_factors(theta_ij, theta_jk)
@@ -351,7 +351,7 @@ def triple_cells(i, j, k, X, F, w, theta_ij, theta_jk, begin, end, cells):
     cells[0] = max(0.0, rest)
 
 
-@kernel(error_model="numpy")
+@loop(error_model="numpy")
 def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sums):
     """As :func:`pair_growth` for the eight states of three variables."""
     couplings = triple_factors(theta_ij, theta_jk)
@@ -374,14 +374,14 @@ def triple_growth(i, j, k, X, F, w, theta_ij, theta_jk, factors, begin, end, sum
         add_growth(v, terms, sums)
 
 
-@kernel
+@loop
 def scale(target, factor):
     """target *= factor."""
     for s in range(target.shape[0]):
         target[s] *= factor
 
 
-@kernel
+@loop
 def add_constant(target, amount):
     """target += amount."""
     for s in range(target.shape[0]):
