@@ -54,8 +54,8 @@ from edgewise.kernels.sources import (
 )
 from edgewise.kernels.state import BASE, PRESENT, VALUES
 
-# A birth is previewed as hopeless only where it is this much worse than one accepted for sure: the preview's
-# own noise (a standard deviation of one or so) then seldom makes a promising one pay.
+# A birth is previewed as hopeless only where it is this much worse than one accepted for sure, so that the
+# noise of the preview seldom makes a promising one pay. Any value leaves the posterior as it is.
 HOPELESS_MARGIN = 2.5
 # What a visit does. Kernels are given constants as np.int64(...): they are compiled once more for every
 # literal they are called with.
