@@ -1,0 +1,616 @@
+"""Log Z of a sparse graph by eliminating one variable after another: eqs. (3.3) and (3.4) of docs/method.md.
+
+The work has three parts. The *plan* finds an order of elimination from the graph alone and counts its cells,
+the sum of 2^|bag| over all bags; a graph that needs more than the room allows ends there. The *layout* writes
+down each bag and the candidates placed in it. The *tables* are then products and sums of exponentials, without
+a logarithm or an exponential per cell. Where parameters are so large that products could leave the range of
+floating point numbers, the same tables are computed in log space instead.
+
+Graphs are rows of bits, 64 to a word. After the plan everything is numbered by position in the order: bag k is
+position k with ``near[begin[k] : begin[k + 1]]``, its neighbours at elimination, first eliminated first.
+Neighbour j is bit j of a cell of the bag's tables ``zero`` and ``one``, for x_k = 0 and x_k = 1. The message of
+a bag goes to its first neighbour, and is stored in two halves, for that variable at 0 and at 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from edgewise.kernels.compiling import entry, kernel
+
+EliminationRoom = namedtuple(
+    "EliminationRoom",
+    "limit rows orders keys degree position bits begin near child sibling placed after reach "
+    "factor zero one index start pool",
+)
+
+# Products of a table stay within exp(-SAFE) and exp(SAFE); floating point numbers end beyond exp(708).
+SAFE = 600.0
+
+# Shorter runs of equal alignment are not worth a loop of their own.
+SHORT_RUN = 8
+
+
+def elimination_room(n_variables: int, n_candidates: int, max_cells: int) -> EliminationRoom:
+    """Scratch for graphs of up to `n_candidates` active candidates whose bags have up to `max_cells` cells.
+
+    It takes about 14 bytes per cell and holds nothing between calls.
+    """
+    words = max(1, -(-n_variables // 64))
+    half = max(1, max_cells // 2)
+    bag = min(n_variables, max(1, int(max_cells).bit_length() - 1))
+    return EliminationRoom(
+        limit=max_cells,
+        rows=np.zeros((2, n_variables, words), np.uint64),
+        orders=np.zeros((2, n_variables), np.int64),
+        keys=np.zeros(n_variables, np.int64),
+        degree=np.zeros(n_variables, np.int64),
+        position=np.zeros(n_variables, np.int64),
+        bits=np.zeros(words, np.uint64),
+        begin=np.zeros(n_variables + 1, np.int64),
+        near=np.zeros(n_variables * bag, np.int64),
+        child=np.zeros(n_variables, np.int64),
+        sibling=np.zeros(n_variables, np.int64),
+        placed=np.zeros(n_variables, np.int64),
+        after=np.zeros(max(1, n_candidates), np.int64),
+        reach=np.zeros(n_variables),
+        factor=np.zeros(max(1, bag)),
+        zero=np.zeros(half),
+        one=np.zeros(half),
+        index=np.zeros(half, np.int32),
+        start=np.zeros(n_variables, np.int64),
+        pool=np.zeros(half),
+    )
+
+
+@intrinsic
+def popcount(typingctx, bits):
+    """Number of ones among the bits of a uint64."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def lowest_one(typingctx, bits):
+    """Place of the lowest one among the bits of a uint64, which has one."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), codegen
+
+
+@kernel
+def bit(i):
+    """The word that has variable `i` alone, among the 64 of its word."""
+    return np.uint64(1) << np.uint64(i & 63)
+
+
+@kernel
+def without_lowest(bits):
+    """The word without its lowest one."""
+    return bits & (bits - np.uint64(1))
+
+
+@kernel
+def draw_rows(listed, count, members, rows):
+    """Rows of neighbours of the graph that joins the variables of every active candidate."""
+    for i in range(rows.shape[0]):
+        for w in range(rows.shape[1]):
+            rows[i, w] = np.uint64(0)
+    for entered in range(count):
+        a = listed[entered]
+        for k in range(members.shape[1]):
+            i = np.int64(members[a, k])
+            for l in range(k):
+                j = np.int64(members[a, l])
+                if i >= 0 and j >= 0:
+                    rows[i, j >> 6] |= bit(j)
+                    rows[j, i >> 6] |= bit(i)
+
+
+@kernel
+def least(keys):
+    """The smallest key."""
+    found = keys[0]
+    for i in range(1, keys.shape[0]):
+        found = keys[i] if keys[i] < found else found
+    return found
+
+
+@kernel
+def count_degree(row):
+    """Number of neighbours in a row."""
+    degree = 0
+    for w in range(row.shape[0]):
+        degree += popcount(row[w])
+    return degree
+
+
+GONE = 1 << 62
+
+
+@kernel
+def order_by_degree(rows, order, keys, done, cells, limit, up_to):
+    """Eliminate the variable of fewest neighbours, again and again, smaller index first.
+
+    Stops at variables of more than `up_to` neighbours, or when the cells pass `limit`. A row stays as it was
+    when its variable was eliminated: its bag. Returns how many are eliminated and their cells.
+    """
+    p, words = rows.shape
+    for i in range(p):
+        if keys[i] != GONE:
+            keys[i] = count_degree(rows[i]) * p + i
+    while done < p:
+        key = least(keys)
+        v = key % p
+        degree = key // p
+        if degree > up_to:
+            break
+        cells += 1 << min(degree + 1, 60)
+        if cells > limit:
+            break
+        keys[v] = GONE
+        order[done] = v
+        done += 1
+        for w in range(words):
+            rest = rows[v, w]
+            while rest != np.uint64(0):
+                u = (w << 6) + lowest_one(rest)
+                rest = without_lowest(rest)
+                for x in range(words):
+                    rows[u, x] |= rows[v, x]
+                rows[u, w] &= ~bit(u)
+                rows[u, v >> 6] &= ~bit(v)
+                keys[u] = count_degree(rows[u]) * p + u
+    return done, cells
+
+
+@kernel
+def missing_pairs(v, rows):
+    """Number of pairs of neighbours of `v` that are strangers."""
+    words = rows.shape[1]
+    total = 0
+    for w in range(words):
+        rest = rows[v, w]
+        while rest != np.uint64(0):
+            u = (w << 6) + lowest_one(rest)
+            rest = without_lowest(rest)
+            for x in range(words):
+                total += popcount(rows[v, x] & ~rows[u, x])
+            total -= 1
+    return total // 2
+
+
+@kernel
+def join(u, w, rows, degree, keys, per_fill, per_degree):
+    """Make two strangers neighbours, and keep the keys of all whom that concerns."""
+    common = 0
+    for x in range(rows.shape[1]):
+        both = rows[u, x] & rows[w, x]
+        common += popcount(both)
+        while both != np.uint64(0):
+            keys[(x << 6) + lowest_one(both)] -= per_fill
+            both = without_lowest(both)
+    keys[u] += (degree[u] - common) * per_fill + per_degree
+    keys[w] += (degree[w] - common) * per_fill + per_degree
+    degree[u] += 1
+    degree[w] += 1
+    rows[u, w >> 6] |= bit(w)
+    rows[w, u >> 6] |= bit(u)
+
+
+@kernel
+def order_by_fill(rows, order, keys, degree, done, cells, limit):
+    """Eliminate the variable that joins fewest strangers; ties by degree, then by index.
+
+    A key is (strangers joined, degree, index) as one number, and changes with every edge that comes or goes.
+    Arguments and result are those of :func:`order_by_degree`.
+    """
+    p, words = rows.shape
+    per_degree = p
+    per_fill = p * p
+    for i in range(p):
+        if keys[i] != GONE:
+            degree[i] = count_degree(rows[i])
+            keys[i] = missing_pairs(i, rows) * per_fill + degree[i] * per_degree + i
+    while done < p:
+        key = least(keys)
+        v = key % p
+        cells += 1 << min(degree[v] + 1, 60)
+        if cells > limit:
+            break
+        keys[v] = GONE
+        order[done] = v
+        done += 1
+        for w in range(words):
+            rest = rows[v, w]
+            while rest != np.uint64(0):
+                u = (w << 6) + lowest_one(rest)
+                rest = without_lowest(rest)
+                rows[u, v >> 6] &= ~bit(v)
+                degree[u] -= 1
+                strangers = 0
+                for x in range(words):
+                    strangers += popcount(rows[u, x] & ~rows[v, x])
+                keys[u] -= strangers * per_fill + per_degree
+        if key >= per_fill:
+            for w in range(words):
+                rest = rows[v, w]
+                while rest != np.uint64(0):
+                    u = (w << 6) + lowest_one(rest)
+                    rest = without_lowest(rest)
+                    # The later ones only: the earlier ones have been joined with all.
+                    strangers = rest & ~rows[u, w]
+                    for x in range(w, words):
+                        if x > w:
+                            strangers = rows[v, x] & ~rows[u, x]
+                        while strangers != np.uint64(0):
+                            other = (x << 6) + lowest_one(strangers)
+                            strangers = without_lowest(strangers)
+                            join(u, other, rows, degree, keys, per_fill, per_degree)
+    return done, cells
+
+
+@kernel
+def plan_elimination(listed, count, members, room):
+    """Find an order of elimination; returns which of the two in the room to take, and its cells.
+
+    Variables with up to two neighbours go first, which costs no width. Of what is left, fewest neighbours
+    and fewest strangers joined are both tried, and the order of fewer cells is taken. Where both need more
+    cells than the limit, so does the count that is returned: the smaller of the two when they passed it.
+    """
+    rows = room.rows[0]
+    p, words = rows.shape
+    keys = room.keys
+    for i in range(p):
+        keys[i] = 0
+    draw_rows(listed, count, members, rows)
+    done, cells = order_by_degree(rows, room.orders[0], keys, 0, 0, room.limit, 2)
+    if done == p or cells > room.limit:
+        return 0, cells
+    for k in range(done):
+        room.orders[1, k] = room.orders[0, k]
+    for i in range(p):
+        room.position[i] = keys[i]
+        for w in range(words):
+            room.rows[1, i, w] = rows[i, w]
+    _, by_degree = order_by_degree(rows, room.orders[0], keys, done, cells, room.limit, p)
+    for i in range(p):
+        keys[i] = room.position[i]
+    bound = min(room.limit, by_degree)
+    _, by_fill = order_by_fill(room.rows[1], room.orders[1], keys, room.degree, done, cells, bound)
+    if by_fill < by_degree:
+        return 1, by_fill
+    return 0, by_degree
+
+
+@kernel
+def lay_out_bags(which, room):
+    """Write down neighbours and children of every bag, by position in the order."""
+    rows = room.rows[which]
+    order = room.orders[which]
+    p, words = rows.shape
+    for k in range(p):
+        room.position[order[k]] = k
+        room.child[k] = -1
+    for w in range(words):
+        room.bits[w] = np.uint64(0)
+    filled = 0
+    for k in range(p):
+        room.begin[k] = filled
+        for w in range(words):
+            rest = rows[order[k], w]
+            while rest != np.uint64(0):
+                place = room.position[(w << 6) + lowest_one(rest)]
+                room.bits[place >> 6] |= bit(place)
+                rest = without_lowest(rest)
+        for w in range(words):
+            rest = room.bits[w]
+            while rest != np.uint64(0):
+                room.near[filled] = (w << 6) + lowest_one(rest)
+                filled += 1
+                rest = without_lowest(rest)
+            room.bits[w] = np.uint64(0)
+        if filled > room.begin[k]:
+            receiver = room.near[room.begin[k]]
+            room.sibling[k] = room.child[receiver]
+            room.child[receiver] = k
+    room.begin[p] = filled
+
+
+@kernel
+def place_candidates(listed, count, members, room):
+    """Place every active candidate where the first of its variables is eliminated."""
+    for k in range(room.placed.shape[0]):
+        room.placed[k] = -1
+    for entered in range(count):
+        a = listed[entered]
+        first = room.position[members[a, 0]]
+        for l in range(1, members.shape[1]):
+            if members[a, l] >= 0:
+                first = min(first, room.position[members[a, l]])
+        room.after[entered] = room.placed[first]
+        room.placed[first] = entered
+
+
+@kernel
+def largest_exponent(bias, theta, listed, members, order, room):
+    """A bound on the logarithm of any product that the tables meet, either way.
+
+    A message varies by no more than the parameters that join its variables with those eliminated: what it
+    is to flip x_u is bounded by ``reach[u]``. With messages scaled to a maximum of one, a partial product in
+    bag k is within the reach of its variables, their parameters in the bag, and the bias.
+    """
+    reach = room.reach
+    for k in range(reach.shape[0]):
+        reach[k] = 0.0
+    worst = 0.0
+    for k in range(reach.shape[0]):
+        total = abs(bias[order[k]]) + reach[k]
+        entered = room.placed[k]
+        while entered >= 0:
+            a = listed[entered]
+            for l in range(members.shape[1]):
+                if members[a, l] >= 0:
+                    reach[room.position[members[a, l]]] += abs(theta[a])
+            entered = room.after[entered]
+        for n in range(room.begin[k], room.begin[k + 1]):
+            total += reach[room.near[n]]
+        if not total <= worst:
+            worst = total
+    return worst
+
+
+@kernel
+def neighbour_bit(place, k, room):
+    """The bit of a neighbour in the cells of bag k, and nothing for k itself."""
+    if place == k:
+        return 0
+    j = room.begin[k]
+    while room.near[j] != place:
+        j += 1
+    return 1 << (j - room.begin[k])
+
+
+@kernel
+def clique_cell(a, k, members, room):
+    """The cell of bag k where the other variables of a candidate placed there are one, and no others."""
+    cell = 0
+    for l in range(members.shape[1]):
+        if members[a, l] >= 0:
+            cell |= neighbour_bit(room.position[members[a, l]], k, room)
+    return cell
+
+
+@kernel
+def align(c, k, room):
+    """Where the cells of bag k read the message of its child c.
+
+    Returns the length of the runs of cells that are aligned alike, and whether the message moves along with
+    a run or stands still; the index has one entry per run.
+    """
+    begin, end = room.begin[k], room.begin[k + 1]
+    q, q_end = room.begin[c] + 1, room.begin[c + 1]
+    size = 1
+    offset = 1
+    n = begin
+    moves = n < end and q < q_end and room.near[n] == room.near[q]
+    if moves:
+        while n < end and q < q_end and room.near[n] == room.near[q]:
+            n += 1
+            q += 1
+            offset <<= 1
+    else:
+        while n < end and not (q < q_end and room.near[n] == room.near[q]):
+            n += 1
+    run = 1 << (n - begin)
+    if run < SHORT_RUN:
+        n = begin
+        q = room.begin[c] + 1
+        offset = 1
+        run = 1
+    index = room.index
+    index[0] = 0
+    while n < end:
+        step = 0
+        if q < q_end and room.near[n] == room.near[q]:
+            step = offset
+            offset <<= 1
+            q += 1
+        for s in range(size):
+            index[size + s] = index[s] + step
+        size <<= 1
+        n += 1
+    return run, moves
+
+
+@kernel
+def multiply_in(zero, one, low, high, index, run, moves):
+    """Multiply a message into the tables of its receiver."""
+    size = zero.shape[0]
+    if run == 1:
+        for s in range(size):
+            zero[s] *= low[index[s]]
+            one[s] *= high[index[s]]
+    elif moves:
+        for r in range(size // run):
+            at = r * run
+            multiply_run(zero[at : at + run], low[index[r] : index[r] + run])
+            multiply_run(one[at : at + run], high[index[r] : index[r] + run])
+    else:
+        for r in range(size // run):
+            f0 = low[index[r]]
+            f1 = high[index[r]]
+            for s in range(r * run, (r + 1) * run):
+                zero[s] *= f0
+                one[s] *= f1
+
+
+@kernel
+def multiply_run(x, y):
+    """Multiply one run by another."""
+    for s in range(x.shape[0]):
+        x[s] *= y[s]
+
+
+@kernel(fastmath={"nnan", "nsz"})
+def send(zero, one, low, high):
+    """Sum a variable out and store the message in halves; returns its largest entry."""
+    top = 0.0
+    for r in range(low.shape[0]):
+        a = zero[2 * r] + one[2 * r]
+        b = zero[2 * r + 1] + one[2 * r + 1]
+        low[r] = a
+        high[r] = b
+        greater = a if a > b else b
+        top = greater if greater > top else top
+    return top
+
+
+@kernel
+def eliminate_in_products(bias, theta, listed, members, order, room):
+    """The tables (3.3) and messages (3.4) as products and sums, every message scaled to a maximum of one."""
+    log_z = 0.0
+    scale = 1.0
+    free = 0
+    for k in range(order.shape[0]):
+        width = room.begin[k + 1] - room.begin[k]
+        size = 1 << width
+        zero = room.zero[:size]
+        one = room.one[:size]
+        for j in range(width):
+            room.factor[j] = 1.0
+        larger = False
+        entered = room.placed[k]
+        while entered >= 0:
+            a = listed[entered]
+            cell = clique_cell(a, k, members, room)
+            if cell & (cell - 1) == 0:
+                room.factor[lowest_one(np.uint64(cell))] *= math.exp(theta[a])
+            else:
+                larger = True
+            entered = room.after[entered]
+        one[0] = math.exp(bias[order[k]])
+        for j in range(width):
+            half = 1 << j
+            f = room.factor[j]
+            for s in range(half):
+                one[half + s] = one[s] * f
+        if larger:
+            entered = room.placed[k]
+            while entered >= 0:
+                a = listed[entered]
+                cell = clique_cell(a, k, members, room)
+                if cell & (cell - 1) != 0:
+                    f = math.exp(theta[a])
+                    s = cell
+                    while s < size:
+                        one[s] *= f
+                        s = (s + 1) | cell
+                entered = room.after[entered]
+        for s in range(size):
+            zero[s] = 1.0
+        c = room.child[k]
+        while c >= 0:
+            run, moves = align(c, k, room)
+            half = 1 << (room.begin[c + 1] - room.begin[c] - 1)
+            at = room.start[c]
+            multiply_in(zero, one, room.pool[at : at + half], room.pool[at + half : at + 2 * half],
+                        room.index, run, moves)  # fmt: skip
+            c = room.sibling[c]
+        if width == 0:
+            top = zero[0] + one[0]
+        else:
+            half = size >> 1
+            room.start[k] = free
+            top = send(zero, one, room.pool[free : free + half], room.pool[free + half : free + size])
+            inverse = 1.0 / top
+            for s in range(free, free + size):
+                room.pool[s] *= inverse
+            free += size
+        scale *= top
+        if scale > 1e10 or scale < 1e-10:
+            log_z += math.log(scale)
+            scale = 1.0
+    return log_z + math.log(scale)
+
+
+@kernel
+def log_add_exp(a, b):
+    """log(exp(a) + exp(b))."""
+    top = a if a > b else b
+    return top + math.log1p(math.exp(-abs(a - b)))
+
+
+@kernel
+def eliminate_in_logs(bias, theta, listed, members, order, room):
+    """The tables (3.3) and messages (3.4) in log space: slower, and for parameters of any size."""
+    log_z = 0.0
+    free = 0
+    for k in range(order.shape[0]):
+        width = room.begin[k + 1] - room.begin[k]
+        size = 1 << width
+        zero, one = room.zero, room.one
+        for s in range(size):
+            zero[s] = 0.0
+            one[s] = bias[order[k]]
+        entered = room.placed[k]
+        while entered >= 0:
+            a = listed[entered]
+            cell = clique_cell(a, k, members, room)
+            s = cell
+            while s < size:
+                one[s] += theta[a]
+                s = (s + 1) | cell
+            entered = room.after[entered]
+        c = room.child[k]
+        while c >= 0:
+            run, moves = align(c, k, room)
+            half = 1 << (room.begin[c + 1] - room.begin[c] - 1)
+            for s in range(size):
+                at = room.start[c] + room.index[s // run] + (s % run if moves else 0)
+                zero[s] += room.pool[at]
+                one[s] += room.pool[at + half]
+            c = room.sibling[c]
+        if width == 0:
+            log_z += log_add_exp(zero[0], one[0])
+        else:
+            room.start[k] = free
+            for s in range(size):
+                at = free + (s >> 1) + (s & 1) * (size >> 1)
+                room.pool[at] = log_add_exp(zero[s], one[s])
+            free += size
+    return log_z
+
+
+@kernel
+def log_partition_by_elimination(bias, theta, listed, count, members, room):
+    """Log Z of the model of the active candidates ``listed[:count]`` by (3.3) and (3.4), and its cells.
+
+    Log Z is NaN where the cells pass the limit of the room, a matter of the graph alone: neither of
+    parameters nor of the order of the list. The cells then are those counted when the limit was passed.
+    """
+    which, cells = plan_elimination(listed, count, members, room)
+    if cells > room.limit:
+        return math.nan, cells
+    lay_out_bags(which, room)
+    place_candidates(listed, count, members, room)
+    order = room.orders[which]
+    if largest_exponent(bias, theta, listed, members, order, room) <= SAFE:
+        return eliminate_in_products(bias, theta, listed, members, order, room), cells
+    return eliminate_in_logs(bias, theta, listed, members, order, room), cells
+
+
+@entry
+def log_partition_of(bias, theta, listed, count, members, room):
+    """:func:`log_partition_by_elimination` for Python."""
+    return log_partition_by_elimination(bias, theta, listed, count, members, room)
