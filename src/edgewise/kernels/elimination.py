@@ -26,14 +26,14 @@ from edgewise.kernels.compiling import entry, kernel
 EliminationRoom = namedtuple(
     "EliminationRoom",
     "limit rows orders keys degree position bits begin near child sibling placed after reach "
-    "factor zero one index start pool",
+    "factor zero one index start vacant link pool",
 )
 
 # Products of a table stay within exp(-SAFE) and exp(SAFE); floating point numbers end beyond exp(708).
 SAFE = 600.0
 
-# Shorter runs of equal alignment are not worth a loop of their own.
-SHORT_RUN = 8
+# Runs of at least two to this power get a loop of their own; shorter ones are done four cells at once.
+LONG = 4
 
 
 def elimination_room(n_variables: int, n_candidates: int, max_cells: int) -> EliminationRoom:
@@ -64,6 +64,8 @@ def elimination_room(n_variables: int, n_candidates: int, max_cells: int) -> Eli
         one=np.zeros(half),
         index=np.zeros(half, np.int32),
         start=np.zeros(n_variables, np.int64),
+        vacant=np.zeros(bag + 1, np.int64),
+        link=np.zeros(n_variables, np.int64),
         pool=np.zeros(half),
     )
 
@@ -395,29 +397,23 @@ def clique_cell(a, k, members, room):
 def align(c, k, room):
     """Where the cells of bag k read the message of its child c.
 
-    Returns the length of the runs of cells that are aligned alike, and whether the message moves along with
-    a run or stands still; the index has one entry per run.
+    Returns the length of the runs of cells that are aligned alike, and how far the message moves with each of
+    the two lowest bits of a cell. The index has one entry per run. Runs shorter than four are put together
+    to runs of four; the message moves by one along a longer run, or stands still.
     """
     begin, end = room.begin[k], room.begin[k + 1]
     q, q_end = room.begin[c] + 1, room.begin[c + 1]
-    size = 1
-    offset = 1
+    moves = begin < end and q < q_end and room.near[begin] == room.near[q]
     n = begin
-    moves = n < end and q < q_end and room.near[n] == room.near[q]
-    if moves:
-        while n < end and q < q_end and room.near[n] == room.near[q]:
-            n += 1
-            q += 1
-            offset <<= 1
-    else:
-        while n < end and not (q < q_end and room.near[n] == room.near[q]):
-            n += 1
-    run = 1 << (n - begin)
-    if run < SHORT_RUN:
+    while n < end and (q < q_end and room.near[n] == room.near[q]) == moves:
+        n += 1
+        q += moves
+    if n - begin < LONG:
         n = begin
         q = room.begin[c] + 1
-        offset = 1
-        run = 1
+    size = 1
+    offset = 1 << (q - room.begin[c] - 1)
+    first, second = np.int64(moves), 2 * np.int64(moves)
     index = room.index
     index[0] = 0
     while n < end:
@@ -426,33 +422,43 @@ def align(c, k, room):
             step = offset
             offset <<= 1
             q += 1
-        for s in range(size):
-            index[size + s] = index[s] + step
-        size <<= 1
+        if n == begin:
+            first = step
+        elif n == begin + 1:
+            second = step
+        else:
+            for s in range(size):
+                index[size + s] = index[s] + step
+            size <<= 1
         n += 1
-    return run, moves
+    return (1 << (end - begin)) // size, first, second
 
 
 @kernel
-def multiply_in(zero, one, low, high, index, run, moves):
-    """Multiply a message into the tables of its receiver."""
-    size = zero.shape[0]
-    if run == 1:
-        for s in range(size):
-            zero[s] *= low[index[s]]
-            one[s] *= high[index[s]]
-    elif moves:
-        for r in range(size // run):
-            at = r * run
-            multiply_run(zero[at : at + run], low[index[r] : index[r] + run])
-            multiply_run(one[at : at + run], high[index[r] : index[r] + run])
-    else:
-        for r in range(size // run):
-            f0 = low[index[r]]
-            f1 = high[index[r]]
-            for s in range(r * run, (r + 1) * run):
-                zero[s] *= f0
-                one[s] *= f1
+def clear_pool(room):
+    """Forget all messages."""
+    for width in range(room.vacant.shape[0]):
+        room.vacant[width] = -1
+
+
+@kernel
+def take_block(k, width, used, room):
+    """Find room for the message of bag k: the block of one that has been read, or beyond those in use."""
+    c = room.vacant[width]
+    if c < 0:
+        room.start[k] = used
+        return used + (1 << width)
+    room.start[k] = room.start[c]
+    room.vacant[width] = room.link[c]
+    return used
+
+
+@kernel
+def give_back(c, room):
+    """The message of bag c has been read."""
+    width = room.begin[c + 1] - room.begin[c]
+    room.link[c] = room.vacant[width]
+    room.vacant[width] = c
 
 
 @kernel
@@ -462,18 +468,102 @@ def multiply_run(x, y):
         x[s] *= y[s]
 
 
-@kernel(fastmath={"nnan", "nsz"})
-def send(zero, one, low, high):
-    """Sum a variable out and store the message in halves; returns its largest entry."""
-    top = 0.0
+@kernel
+def scale_run(x, f):
+    """Multiply a run by a number."""
+    for s in range(x.shape[0]):
+        x[s] *= f
+
+
+@kernel
+def multiply_four(x, y0, y1, y2, y3):
+    """Multiply a run of four; all is read before anything is written, so that it is done at once."""
+    x0 = x[0] * y0
+    x1 = x[1] * y1
+    x2 = x[2] * y2
+    x3 = x[3] * y3
+    x[0] = x0
+    x[1] = x1
+    x[2] = x2
+    x[3] = x3
+
+
+@kernel
+def multiply_in(table, message, index, run, first, second):
+    """Multiply half a message into one of the tables of its receiver; the rest is from :func:`align`."""
+    runs = table.shape[0] // run
+    if run > 4 and first:
+        for r in range(runs):
+            multiply_run(table[r * run : (r + 1) * run], message[index[r] : index[r] + run])
+    elif run > 4:
+        for r in range(runs):
+            scale_run(table[r * run : (r + 1) * run], message[index[r]])
+    elif run == 4 and first and second:
+        for r in range(runs):
+            m = message[index[r] : index[r] + 4]
+            multiply_four(table[4 * r : 4 * r + 4], m[0], m[1], m[2], m[3])
+    elif run == 4 and first:
+        for r in range(runs):
+            m = message[index[r] : index[r] + 2]
+            multiply_four(table[4 * r : 4 * r + 4], m[0], m[1], m[0], m[1])
+    elif run == 4 and second:
+        for r in range(runs):
+            m = message[index[r] : index[r] + 2]
+            multiply_four(table[4 * r : 4 * r + 4], m[0], m[0], m[1], m[1])
+    elif run == 4:
+        for r in range(runs):
+            m = message[index[r]]
+            multiply_four(table[4 * r : 4 * r + 4], m, m, m, m)
+    else:
+        table[0] *= message[0]
+        if run == 2:
+            table[1] *= message[first]
+
+
+@kernel
+def add_up(zero, one):
+    """Sum a variable out; returns the largest entry."""
+    if zero.shape[0] < 4:
+        top = 0.0
+        for s in range(zero.shape[0]):
+            zero[s] += one[s]
+            top = zero[s] if zero[s] > top else top
+        return top
+    # Four lanes, lest every comparison wait for the one before it.
+    top0, top1, top2, top3 = 0.0, 0.0, 0.0, 0.0
+    for s in range(0, zero.shape[0], 4):
+        x0 = zero[s] + one[s]
+        x1 = zero[s + 1] + one[s + 1]
+        x2 = zero[s + 2] + one[s + 2]
+        x3 = zero[s + 3] + one[s + 3]
+        zero[s] = x0
+        zero[s + 1] = x1
+        zero[s + 2] = x2
+        zero[s + 3] = x3
+        top0 = x0 if x0 > top0 else top0
+        top1 = x1 if x1 > top1 else top1
+        top2 = x2 if x2 > top2 else top2
+        top3 = x3 if x3 > top3 else top3
+    top0 = top1 if top1 > top0 else top0
+    top2 = top3 if top3 > top2 else top2
+    return top2 if top2 > top0 else top0
+
+
+@kernel
+def double(table, half, factor):
+    """The cells that have one more bit, from those without it."""
+    below = table[:half]
+    above = table[half : 2 * half]
+    for s in range(half):
+        above[s] = below[s] * factor
+
+
+@kernel
+def send(total, factor, low, high):
+    """Store a message in halves, scaled."""
     for r in range(low.shape[0]):
-        a = zero[2 * r] + one[2 * r]
-        b = zero[2 * r + 1] + one[2 * r + 1]
-        low[r] = a
-        high[r] = b
-        greater = a if a > b else b
-        top = greater if greater > top else top
-    return top
+        low[r] = total[2 * r] * factor
+        high[r] = total[2 * r + 1] * factor
 
 
 @kernel
@@ -481,7 +571,8 @@ def eliminate_in_products(bias, theta, listed, members, order, room):
     """The tables (3.3) and messages (3.4) as products and sums, every message scaled to a maximum of one."""
     log_z = 0.0
     scale = 1.0
-    free = 0
+    used = 0
+    clear_pool(room)
     for k in range(order.shape[0]):
         width = room.begin[k + 1] - room.begin[k]
         size = 1 << width
@@ -501,10 +592,7 @@ def eliminate_in_products(bias, theta, listed, members, order, room):
             entered = room.after[entered]
         one[0] = math.exp(bias[order[k]])
         for j in range(width):
-            half = 1 << j
-            f = room.factor[j]
-            for s in range(half):
-                one[half + s] = one[s] * f
+            double(one, 1 << j, room.factor[j])
         if larger:
             entered = room.placed[k]
             while entered >= 0:
@@ -521,22 +609,19 @@ def eliminate_in_products(bias, theta, listed, members, order, room):
             zero[s] = 1.0
         c = room.child[k]
         while c >= 0:
-            run, moves = align(c, k, room)
+            run, first, second = align(c, k, room)
             half = 1 << (room.begin[c + 1] - room.begin[c] - 1)
             at = room.start[c]
-            multiply_in(zero, one, room.pool[at : at + half], room.pool[at + half : at + 2 * half],
-                        room.index, run, moves)  # fmt: skip
+            multiply_in(zero, room.pool[at : at + half], room.index, run, first, second)
+            multiply_in(one, room.pool[at + half : at + 2 * half], room.index, run, first, second)
+            give_back(c, room)
             c = room.sibling[c]
-        if width == 0:
-            top = zero[0] + one[0]
-        else:
+        top = add_up(zero, one)
+        if width > 0:
             half = size >> 1
-            room.start[k] = free
-            top = send(zero, one, room.pool[free : free + half], room.pool[free + half : free + size])
-            inverse = 1.0 / top
-            for s in range(free, free + size):
-                room.pool[s] *= inverse
-            free += size
+            used = take_block(k, width, used, room)
+            at = room.start[k]
+            send(zero, 1.0 / top, room.pool[at : at + half], room.pool[at + half : at + size])
         scale *= top
         if scale > 1e10 or scale < 1e-10:
             log_z += math.log(scale)
@@ -555,7 +640,8 @@ def log_add_exp(a, b):
 def eliminate_in_logs(bias, theta, listed, members, order, room):
     """The tables (3.3) and messages (3.4) in log space: slower, and for parameters of any size."""
     log_z = 0.0
-    free = 0
+    used = 0
+    clear_pool(room)
     for k in range(order.shape[0]):
         width = room.begin[k + 1] - room.begin[k]
         size = 1 << width
@@ -574,21 +660,23 @@ def eliminate_in_logs(bias, theta, listed, members, order, room):
             entered = room.after[entered]
         c = room.child[k]
         while c >= 0:
-            run, moves = align(c, k, room)
+            run, first, second = align(c, k, room)
             half = 1 << (room.begin[c + 1] - room.begin[c] - 1)
             for s in range(size):
-                at = room.start[c] + room.index[s // run] + (s % run if moves else 0)
+                r = s % run
+                along = first * r if run > 4 else first * (r & 1) + second * (r >> 1)
+                at = room.start[c] + room.index[s // run] + along
                 zero[s] += room.pool[at]
                 one[s] += room.pool[at + half]
+            give_back(c, room)
             c = room.sibling[c]
         if width == 0:
             log_z += log_add_exp(zero[0], one[0])
         else:
-            room.start[k] = free
+            used = take_block(k, width, used, room)
             for s in range(size):
-                at = free + (s >> 1) + (s & 1) * (size >> 1)
+                at = room.start[k] + (s >> 1) + (s & 1) * (size >> 1)
                 room.pool[at] = log_add_exp(zero[s], one[s])
-            free += size
     return log_z
 
 
