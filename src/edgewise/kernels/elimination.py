@@ -1,15 +1,16 @@
 """Log Z of a sparse graph by eliminating one variable after another: eqs. (3.3) and (3.4) of docs/method.md.
 
-The work has three parts. The *plan* finds an order of elimination from the graph alone and counts its cells,
-the sum of 2^|bag| over all bags; a graph that needs more than the room allows ends there. The *layout* writes
-down each bag and the candidates placed in it. The *tables* are then products and sums of exponentials, without
-a logarithm or an exponential per cell. Where parameters are so large that products could leave the range of
-floating point numbers, the same tables are computed in log space instead.
+The work has three parts. The *plan* finds an order of elimination from the graph alone and counts its
+cells, the sum of 2^|bag| over all bags; a graph that needs more than the room allows ends there. The *layout*
+writes down each bag and the candidates placed in it. The *tables* are then products and sums of exponentials,
+without a logarithm or an exponential per cell. Where parameters are so large that products could leave the
+range of floating point numbers, the same tables are computed in log space instead.
 
-Graphs are rows of bits, 64 to a word. After the plan everything is numbered by position in the order: bag k is
-position k with ``near[begin[k] : begin[k + 1]]``, its neighbours at elimination, first eliminated first.
-Neighbour j is bit j of a cell of the bag's tables ``zero`` and ``one``, for x_k = 0 and x_k = 1. The message of
-a bag goes to its first neighbour, and is stored in two halves, for that variable at 0 and at 1.
+Graphs are rows of bits, 64 to a word. After the plan everything is numbered by position in the order: bag k
+is position k with ``near[begin[k] : begin[k + 1]]``, its neighbours at elimination, first eliminated first.
+Neighbour j is bit j of a cell of the bag's tables ``zero`` and ``one``, for x_k = 0 and x_k = 1. The message
+of a bag goes to its first neighbour, and is stored in two halves, for that variable at 0 and at 1. Its block
+of memory is used again once it has been read, so that the messages in use stay in the cache.
 """
 
 from __future__ import annotations
