@@ -168,10 +168,10 @@ def test_extreme_parameters_need_log_space():
     """Negative control: products alone do not reach so far."""
 
     @kernel
-    def no_bound(bias, theta, listed, members, order, room):
-        return 0.0
+    def always(bias, theta, listed, members, order, room):
+        return True
 
-    careless = altered(elimination.log_partition_of, largest_exponent=no_bound)
+    careless = altered(elimination.log_partition_of, products_are_safe=always)
     bias, cliques, theta = np.full(2, -400.0), [(0, 1)], np.full(1, 800.0)
     assert eliminated(bias, cliques, theta)[0] == pytest.approx(math.log(2.0), rel=1e-10)
     assert eliminated(bias, cliques, theta, function=careless)[0] != pytest.approx(math.log(2.0), rel=1e-10)
@@ -179,10 +179,10 @@ def test_extreme_parameters_need_log_space():
 
 def test_log_space_gives_the_same(rng):
     @kernel
-    def no_end(bias, theta, listed, members, order, room):
-        return math.inf
+    def never(bias, theta, listed, members, order, room):
+        return False
 
-    careful = altered(elimination.log_partition_of, largest_exponent=no_end)
+    careful = altered(elimination.log_partition_of, products_are_safe=never)
     for p, cliques in GRAPHS.values():
         bias, theta = drawn(p, cliques, rng)
         in_logs = eliminated(bias, cliques, theta, function=careful)
@@ -242,6 +242,16 @@ def test_a_room_is_used_again(rng):
         again = elimination.log_partition_of(bias, theta, listed, len(listed), members, room)
         fresh = eliminated(bias, cliques, theta, 1 << 16, listed)
         np.testing.assert_equal(again, fresh)
+
+
+def test_no_number_stays_none(rng):
+    p, cliques = GRAPHS["lattice of 7"]
+    for place in (0, 30):
+        bias, theta = drawn(p, cliques, rng)
+        bias[place] = np.nan
+        log_z, cells = eliminated(bias, cliques, theta)
+        assert math.isnan(log_z)
+        assert cells == counted(p, cliques, math.inf)
 
 
 def test_costs_that_do_not_follow_edges_are_noticed(rng):

@@ -30,7 +30,7 @@ EliminationRoom = namedtuple(
     "factor zero one index start vacant link pool",
 )
 
-# Products of a table stay within exp(-SAFE) and exp(SAFE); floating point numbers end beyond exp(708).
+# Products of a table stay within exp(-SAFE) and exp(SAFE); floating point numbers end at exp(709).
 SAFE = 600.0
 
 # Runs of at least two to this power get a loop of their own; shorter ones are done four cells at once.
@@ -346,17 +346,17 @@ def place_candidates(listed, count, members, room):
 
 
 @kernel
-def largest_exponent(bias, theta, listed, members, order, room):
-    """A bound on the logarithm of any product that the tables meet, either way.
+def products_are_safe(bias, theta, listed, members, order, room):
+    """Whether every product that the tables meet is within floating point range, whatever its order.
 
-    A message varies by no more than the parameters that join its variables with those eliminated: what it
-    is to flip x_u is bounded by ``reach[u]``. With messages scaled to a maximum of one, a partial product in
-    bag k is within the reach of its variables, their parameters in the bag, and the bias.
+    A message varies by no more than the parameters that join its variables with those eliminated;
+    ``reach[u]`` is the sum of their sizes for one variable. With messages scaled to a maximum of one, the
+    logarithm of any partial product in bag k is within the bias, the reach of k, and the reach of its
+    neighbours with the parameters of the bag added.
     """
     reach = room.reach
     for k in range(reach.shape[0]):
         reach[k] = 0.0
-    worst = 0.0
     for k in range(reach.shape[0]):
         total = abs(bias[order[k]]) + reach[k]
         entered = room.placed[k]
@@ -368,9 +368,9 @@ def largest_exponent(bias, theta, listed, members, order, room):
             entered = room.after[entered]
         for n in range(room.begin[k], room.begin[k + 1]):
             total += reach[room.near[n]]
-        if not total <= worst:
-            worst = total
-    return worst
+        if not total <= SAFE:  # as with a parameter that is not a number
+            return False
+    return True
 
 
 @kernel
@@ -694,7 +694,7 @@ def log_partition_by_elimination(bias, theta, listed, count, members, room):
     lay_out_bags(which, room)
     place_candidates(listed, count, members, room)
     order = room.orders[which]
-    if largest_exponent(bias, theta, listed, members, order, room) <= SAFE:
+    if products_are_safe(bias, theta, listed, members, order, room):
         return eliminate_in_products(bias, theta, listed, members, order, room), cells
     return eliminate_in_logs(bias, theta, listed, members, order, room), cells
 
