@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.engines.common import LineEngine, is_free
+from edgewise.engines.start import independent_particles, start_from_fit
 from edgewise.kernels import codes
 
 PROPOSING_SHARE = 0.25
@@ -22,9 +23,6 @@ FEWEST_PARTICLES = 384
 FEWEST_STATES = 12_288
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
-START_REACH = (3.0, 4.5)
-# Active pairs per variable.
-MOST_AT_START = 3
 MOST_PER_ROW = 10.0
 BUDGET_AT = 0.6
 # With so few candidates all are hot.
@@ -87,38 +85,16 @@ class ParticleEngine(LineEngine):
         self._arrays["cursor"] = np.zeros(1, np.int64)
         n = self._rounded(self.settings.particles or 1.5 * rows)
         rng = np.random.default_rng(seed)
-        means = self._rules.centres[0]
-        self._arrays["X"] = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
+        self._arrays["X"] = independent_particles(self, n, rng)
         if start == "default" and rows > 0:
-            self._start_from_fit(n, rng)
+            states = start_from_fit(self, n, rng)
+            if states is not None:
+                self._arrays["X"] = states
         self._fit_swarm(n)
         self._arrays["scan"] = np.zeros(self.problem.features.n_cliques)
         self._arrays["watched"] = np.zeros(1)
         self._screen()
         self._choose_cold_moves()
-
-    def _start_from_fit(self, n: int, rng: np.random.Generator) -> None:
-        """Default start: a rough sparse fit, of another sparsity in every chain.
-
-        Where the fit is not sparse it has run away (strongly dependent variables), and the empty graph
-        is the better place to begin.
-        """
-        from edgewise.engines.start import sparse_fit
-
-        index, means = self._rules.pair_index, self._rules.centres[0]
-        rows, singles, sums = max(self._sums.rows[0], 1.0), self._sums.singles[0], self._sums.cliques[0]
-        allowed = (index >= 0) & is_free(self.problem.prior.status[index])
-        joint = np.where(index >= 0, sums[index], 0.0) / rows
-        covariance = np.where(allowed, joint - np.outer(singles, singles) / rows**2, 0.0)
-        coupling, bias, states = sparse_fit(
-            rows, means, covariance, allowed, rng.uniform(*START_REACH), n, rng
-        )
-        if np.count_nonzero(coupling) > 2 * MOST_AT_START * len(means):
-            return
-        found = np.nonzero(np.triu(coupling, 1))
-        self._activate(index[found], coupling[found])
-        self._chain.bias[:] = bias
-        self._arrays["X"] = states
 
     def _fit_swarm(self, n: int) -> None:
         """Give the swarm `n` particles, repeating or leaving out present ones."""

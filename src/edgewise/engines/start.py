@@ -10,14 +10,49 @@ particles' weights.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+
+from edgewise.engines.common import is_free
 
 STEPS = 80
 FIRST_STEP = 0.25
 MOST_WORK = 3e10
 LARGEST = 6.0
 WEAK = 1.5
+REACH = (3.0, 4.5)
+# Active pairs per variable.
+MOST_AT_START = 3
+
+
+def independent_particles(engine: Any, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Particles with the means of the data and nothing else of them."""
+    means = engine._rules.centres[0]
+    return (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
+
+
+def start_from_fit(
+    engine: Any, n: int, rng: np.random.Generator, most: float = MOST_AT_START
+) -> np.ndarray | None:
+    """Put a chain on lines at a rough sparse fit, of another sparsity in every chain; returns its particles.
+
+    Where the fit has more than `most` pairs per variable it has run away (strongly dependent variables), and
+    the empty graph is the better place to begin: then nothing is done and None returned.
+    """
+    rules, data, status = engine._rules, engine._sums, engine.problem.prior.status
+    index, means = rules.pair_index, rules.centres[0]
+    rows, singles, sums = max(data.rows[0], 1.0), data.singles[0], data.cliques[0]
+    allowed = (index >= 0) & is_free(status[index])
+    joint = np.where(index >= 0, sums[index], 0.0) / rows
+    covariance = np.where(allowed, joint - np.outer(singles, singles) / rows**2, 0.0)
+    coupling, bias, states = sparse_fit(rows, means, covariance, allowed, rng.uniform(*REACH), n, rng)
+    if np.count_nonzero(coupling) > 2 * most * len(means):
+        return None
+    found = np.nonzero(np.triu(coupling, 1))
+    engine._activate(index[found], coupling[found])
+    engine._chain.bias[:] = bias
+    return states
 
 
 def sparse_fit(

@@ -292,6 +292,12 @@ def small(typingctx, size):
 
 
 @intrinsic(prefer_literal=True)
+def whole(typingctx, size):
+    """An uninitialised int64 array of constant size, for the time of the call."""
+    return _on_stack(types.int64, size, None)
+
+
+@intrinsic(prefer_literal=True)
 def lanes_of_terms(typingctx, rows, columns):
     """An uninitialised float32 array (rows, columns) of constant size, for the time of the call."""
     return _on_stack(types.float32, rows, columns)

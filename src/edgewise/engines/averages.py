@@ -1,0 +1,234 @@
+"""From sums over particles to the surrogate: averages, floors, and the regression they make (docs/method.md, 10).
+
+Everything here happens once per round of warm-up, for all chains together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from edgewise.engines.common import prior_rules
+from edgewise.engines.protocol import Problem
+
+# A feature that no particle shows would have no variance: it gets this share of the data's own.
+VARIANCE_FLOOR = 0.3
+# Keeps the matrix positive definite where particles are few.
+RIDGE = 1e-3
+# How often a position is chosen for a decision of its own, relative to the most uncertain ones.
+LOWEST_CHOICE = 0.05
+ACTIVE_CHOICE = 0.5
+# Rivals: sets of positions that explain the same correlation.
+RIVALS_EACH = 4
+SET_SIZES = (3, 4, 6)
+RIVAL_CORRELATION = 0.1
+RIVAL_SHARE = 0.3
+SELDOM = 0.01
+# Walks on a new surrogate that show which positions are rivals, and their lengths in sweeps.
+REHEARSALS = 1
+REHEARSED = 2000
+REHEARSAL_SEED = 7
+
+Arrays = dict[str, np.ndarray]
+
+
+def surrogate_arrays(
+    problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
+) -> Arrays:
+    """The averaged quadratic (10.1) as a regression with the biases integrated out (10.2), (10.3)."""
+    from threadpoolctl import threadpool_limits
+
+    # On one thread the sums have one order, whatever the machine has to offer.
+    with threadpool_limits(1):
+        return _regression(problem, candidates, *_averages(problem, candidates, sums, particles, counts))
+
+
+def _averages(
+    problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Posterior averages of phi, mu and the covariance of the features (10.1), and of the indicators."""
+    draws = sum(int(part["filled"][0]) for part in sums)
+    kept = sum(int(part["filled"][1]) for part in sums)
+    phi = sum(part["phi"] for part in sums) / draws
+    mean = sum(part["means"] for part in sums) / (draws * particles * counts)
+    occupied = sum(part["occupied"] for part in sums) / draws
+    products = np.zeros(sums[0]["products"].shape)
+    for part in sums:
+        products += part["products"]
+    # Whole numbers below 2^53: exact in any order.
+    snapshots = np.concatenate([part["snapshots"][: int(part["filled"][1])] for part in sums]).astype(float)
+    covariance = snapshots.T @ snapshots
+    covariance /= -float(particles)
+    products = np.tril(products)
+    covariance += products
+    covariance += np.tril(products, -1).T
+    covariance /= kept * (particles - 1)
+    return phi, mean, covariance, occupied
+
+
+def _regression(
+    problem: Problem, candidates: np.ndarray, phi: np.ndarray, mean: np.ndarray, C: np.ndarray, occupied: np.ndarray
+) -> Arrays:
+    rows, p = float(problem.statistics.n_rows), problem.features.n_variables
+    sums = np.concatenate([problem.statistics.singles, problem.statistics.cliques[candidates]]).astype(float)
+    share = (sums + 0.5) / (rows + 1.0)
+    diagonal = np.diag(C).copy()
+    diagonal += np.maximum(0.0, VARIANCE_FLOOR * share * (1 - share) - diagonal) + RIDGE * diagonal
+    np.fill_diagonal(C, diagonal)
+    C *= rows
+    pull = sums - rows * mean + C @ phi
+    bias_precision = C[:p, :p] + np.eye(p) / problem.prior.bias_sd**2
+    inverse = np.linalg.inv(bias_precision)
+    inverse = (inverse + inverse.T) / 2
+    cross = C[p:, :p]
+    slope = cross @ inverse
+    precision = C[p:, p:]
+    precision -= slope @ cross.T
+    precision += precision.T
+    precision *= 0.5
+    own = np.diag(precision).copy()
+    # What is left of a feature when the biases are taken out may be lost in rounding, but is never negative.
+    np.fill_diagonal(precision, np.maximum(own, 1e-6 * np.diag(C)[p:] + 1e-12))
+    arrays = {
+        "candidates": candidates,
+        "precision": precision.astype(np.float32),
+        "pull": pull[p:] - slope @ pull[:p],
+        "bias_mean": inverse @ pull[:p],
+        "bias_slope": slope,
+        "bias_root": np.linalg.cholesky(inverse),
+        "bias_precision": bias_precision,
+        "phi": phi,
+        "occupied": occupied,
+    }
+    return arrays | _choices(problem, arrays)
+
+
+def _choices(problem: Problem, arrays: Arrays) -> Arrays:
+    """How often each position is decided, and which are decided together.
+
+    They come from the surrogate alone: from a walk on it that begins at its average graph.
+    """
+    occupied = arrays["occupied"]
+    chosen = _choose(arrays["precision"], occupied, _by_features(arrays["precision"], occupied))
+    for _ in range(REHEARSALS):
+        trace = _rehearse(problem, arrays | chosen)
+        occupied = (trace.sum(axis=0) + 0.5) / (len(trace) + 1.0)
+        chosen = _choose(arrays["precision"], occupied, _by_indicators(trace, occupied))
+    return chosen
+
+
+def _choose(precision: np.ndarray, occupied: np.ndarray, related: tuple[np.ndarray, np.ndarray]) -> Arrays:
+    weight = np.clip(2 * np.sqrt(occupied * (1 - occupied)), LOWEST_CHOICE, 1.0)
+    weight = np.maximum(weight, ACTIVE_CHOICE * occupied)
+    chance, alias = alias_table(weight)
+    rivals, rival_weight = rival_sets(*related, occupied)
+    share = RIVAL_SHARE if rival_weight.any() else 0.0
+    rival_chance, rival_alias = alias_table(np.maximum(rival_weight, 1e-12))
+    return {
+        "chance": chance,
+        "alias": alias,
+        "rivals": rivals,
+        "rival_chance": rival_chance,
+        "rival_alias": rival_alias,
+        "shares": np.array([share]),
+        "sweep": np.array([float(weight.sum()) / (1 - share)]),
+    }
+
+
+def _rehearse(problem: Problem, arrays: Arrays) -> np.ndarray:
+    """Indicators along a walk on the surrogate with the hyper-parameters of its average graph."""
+    from edgewise.kernels.random import scalar_stream
+    from edgewise.kernels.surrogate import Surrogate, empty_walker, walk
+
+    prior, candidates = problem.prior, arrays["candidates"]
+    active = float(arrays["occupied"].sum())
+    theta = arrays["phi"][problem.features.n_variables :]
+    rate = (prior.beta_a + active) / (prior.beta_a + prior.beta_b + len(candidates))
+    scale = np.sqrt((prior.gamma_rate + 0.5 * (theta**2).sum()) / (prior.gamma_shape + 0.5 * active))
+    hyper = np.array([prior.p0 if prior.fixed_p0 else rate, prior.sigma0 if prior.fixed_sigma0 else scale])
+    walker = empty_walker(len(candidates), problem.features.n_variables)
+    walker.slope[:] = arrays["pull"]
+    surrogate = Surrogate(*(arrays[name] for name in Surrogate._fields))
+    trace = np.zeros((REHEARSED, len(candidates)), np.bool_)
+    steps = max(1, round(float(arrays["sweep"][0])))
+    stream = scalar_stream(np.random.SeedSequence(REHEARSAL_SEED))
+    walk(steps, hyper, prior_rules(prior), prior.status, surrogate, walker, stream, trace)
+    return trace[REHEARSED // 5 :]
+
+
+def _by_features(precision: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Uncertain positions and how much their features are correlated under the surrogate."""
+    uncertain = np.flatnonzero((occupied > SELDOM) & (occupied < 1 - SELDOM))
+    own = 1 / np.sqrt(np.diag(precision)[uncertain])
+    return uncertain, np.abs(precision[np.ix_(uncertain, uncertain)]) * own * own[:, None]
+
+
+def _by_indicators(trace: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Uncertain positions and how much their indicators are correlated along a walk."""
+    uncertain = np.flatnonzero((occupied > SELDOM) & (occupied < 1 - SELDOM))
+    seen = trace[:, uncertain].astype(float)
+    together = seen.T @ seen / len(trace)
+    mean = seen.mean(axis=0)
+    spread = np.sqrt(np.maximum(mean * (1 - mean), 1e-12))
+    return uncertain, np.abs(together - np.outer(mean, mean)) / np.outer(spread, spread)
+
+
+def alias_table(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Walker's table: a uniform position and one coin choose with probability in proportion to `weight`.
+
+    Examples
+    --------
+    >>> chance, alias = alias_table(np.array([1.0, 3.0]))
+    >>> chance.tolist(), alias.tolist()
+    ([0.5, 1.0], [1, 1])
+    """
+    count = len(weight)
+    chance = np.asarray(weight, float) * count / np.sum(weight)
+    alias = np.arange(count)
+    small = [k for k in range(count) if chance[k] < 1]
+    large = [k for k in range(count) if chance[k] >= 1]
+    while small and large:
+        low, high = small.pop(), large[-1]
+        alias[low] = high
+        chance[high] -= 1 - chance[low]
+        if chance[high] < 1:
+            small.append(large.pop())
+    chance[small + large] = 1.0
+    return chance, alias
+
+
+def rival_sets(
+    uncertain: np.ndarray, correlation: np.ndarray, occupied: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sets of positions that are correlated with each other, and how often to decide each.
+
+    Around every uncertain position: its closest rivals one at a time, and sets that grow by whatever is
+    closest to any of their members.
+    """
+    correlation = correlation.copy()
+    np.fill_diagonal(correlation, 0.0)
+    interest = 4 * occupied[uncertain] * (1 - occupied[uncertain])
+    found: set[tuple[int, ...]] = set()
+    for row in range(len(uncertain)):
+        order = np.argsort(-correlation[row], kind="stable")[:RIVALS_EACH]
+        found.update(
+            tuple(sorted((row, int(other)))) for other in order if correlation[row, other] > RIVAL_CORRELATION
+        )
+        members, near = [row], correlation[row].copy()
+        while len(members) < max(SET_SIZES):
+            near[members] = 0.0
+            closest = int(near.argmax())
+            if near[closest] < RIVAL_CORRELATION:
+                break
+            members.append(closest)
+            near = np.maximum(near, correlation[closest])
+            if len(members) in SET_SIZES:
+                found.add(tuple(sorted(members)))
+    sets = sorted(found)
+    padded = np.full((max(len(sets), 1), max(SET_SIZES)), -1, np.int64)
+    weight = np.zeros(len(padded))
+    for number, chosen in enumerate(sets):
+        padded[number, : len(chosen)] = uncertain[list(chosen)]
+        weight[number] = np.exp(np.log(interest[list(chosen)]).mean())
+    return padded, weight

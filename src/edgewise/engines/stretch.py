@@ -1,0 +1,365 @@
+"""Stretches on a Gaussian surrogate, decided exactly or taken at their word (docs/method.md, 10).
+
+Warm-up learns the surrogate in rounds. In a round every chain walks on the present surrogate, particles follow
+it and add up what the next surrogate is made of; at its end the chains *meet*: their sums are pooled, and all
+go on with the same averages. After warm-up the averages are frozen, and an iteration is one stretch.
+
+``exact`` beyond the table of states decides every stretch with log Z by elimination; ``surrogate`` decides
+nothing: its posterior is that of the likelihood to second order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from edgewise.engines.averages import surrogate_arrays
+from edgewise.engines.common import LineEngine, read_settings
+from edgewise.engines.protocol import Problem
+from edgewise.engines.start import start_from_fit
+from edgewise.errors import DataError
+from edgewise.kernels import codes
+from edgewise.kernels.codes import FORBIDDEN
+
+# Draws of a chain in the first rounds of warm-up; later ones double.
+FIRST_ROUNDS = (10, 20, 20, 40)
+FEWEST_ROUNDS = 6
+# After so many rounds stretches are decided, if the surrogate is good enough for that.
+TRUSTED_ROUNDS = 3
+TOO_SPREAD = 3.0
+# The round whose surrogate is this good, or this little better than the one before, is the last.
+GOOD_SPREAD = 0.6
+WORTH_IT = 0.85
+# A surrogate this much worse than the one before is not kept.
+WORSE = 1.5
+WEIGHED = 16
+SNAPSHOTS = 32
+SWEEPS_OF_A_LESSON = 3.0
+SWEEPS_OF_A_STRETCH = 6.0
+FOLLOW = 4
+COUNTS = 8
+# Sums of products are whole numbers in 32 bits, one for every two features.
+LARGEST_MATRIX = 1e9
+
+
+@dataclass(frozen=True)
+class StretchSettings:
+    """Settings of engines on the surrogate; nobody needs to touch them.
+
+    Attributes
+    ----------
+    particles : int
+        Particles of each chain that the averages are learned from, a multiple of 64.
+    warm_up : int
+        Most draws of each chain in a round of warm-up.
+    thin : int
+        Iterations between kept draws.
+    sweeps : float
+        Length of a stretch, in sweeps over the candidates; 0 chooses it.
+    walks : float
+        Probability that a walk of a single parameter follows a stretch.
+    cells : int
+        Most cells of the tables of an elimination.
+    """
+
+    particles: int = 2048
+    warm_up: int = 640
+    thin: int = 1
+    sweeps: float = 0.0
+    repeats: int = 4
+    walks: float = 0.1
+    cells: int = 1 << 22
+
+
+class StretchEngine(LineEngine):
+    """One chain of stretches; see ``engines/protocol.py``."""
+
+    Settings: ClassVar[type] = StretchSettings
+    decides: ClassVar[bool]
+
+    def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
+        super()._prepare(problem, settings)
+        self._candidates = in_play(problem)
+        self._members = np.ascontiguousarray(problem.features.members[self._candidates])
+        self._knowledge: Mapping[str, np.ndarray] | None = None
+
+    @property
+    def meeting(self) -> int | None:
+        """The iteration at which the chains meet next."""
+        return None if self.iteration >= self.warm_up else self.warm_up
+
+    def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
+        from edgewise.kernels.random import lane_streams
+
+        rng = np.random.default_rng(seed)
+        n = self.settings.particles
+        self._arrays["X"] = start_from_fit(self, n, rng, math.inf)
+        self._arrays["lanes"] = lane_streams(seed, n)
+        self._arrays["round"] = np.zeros(1, np.int64)
+        self._arrays["group"] = np.array([seed.spawn_key[-2] % 2 if len(seed.spawn_key) > 1 else 0])
+        self._arrays["point"] = np.zeros(2)
+        self._learn_anew()
+
+    def _learn_anew(self) -> None:
+        """Empty sums for the next round."""
+        from edgewise.kernels.learning import empty_moments
+
+        p, n = self.problem.features.n_variables, self.settings.particles
+        moments = empty_moments(len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
+        self._arrays |= {f"moments.{name}": value for name, value in moments._asdict().items() if name != "words"}
+
+    def _derive(self) -> None:
+        from edgewise.kernels.stretches import Decider
+        from edgewise.kernels.surrogate import Surrogate, empty_walker
+
+        knowledge, p = self._knowledge, self.problem.features.n_variables
+        round_ = int(self._arrays["round"][0])
+        self.warm_up = ends_of_rounds(self.settings.warm_up, round_)[-1]
+        if knowledge is not None and knowledge["last"][0]:
+            self.warm_up = int(knowledge["end"][0])
+        own = first_surrogate(self._candidates, p) if knowledge is None else knowledge
+        self._surrogate = Surrogate(*(own[name] for name in Surrogate._fields))
+        flat = 1.0 / self.problem.prior.sigma0**2
+        sweeps = self.settings.sweeps or SWEEPS_OF_A_STRETCH
+        repeats = self.settings.repeats
+        trusting = knowledge is None or bool(knowledge["trusting"][0])
+        if knowledge is None or not knowledge["last"][0]:
+            sweeps = SWEEPS_OF_A_LESSON
+        self._decider = Decider(
+            trusting=trusting,
+            steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)),
+            repeats=repeats,
+            walks=float(self.settings.walks),
+            scales=2.0 / np.sqrt(np.diag(self._surrogate.precision).astype(float) + flat),
+            bias_scales=2.0 / np.sqrt(np.diag(self._surrogate.bias_precision)),
+            members=self._members,
+            point=self._arrays["point"],
+            walker=empty_walker(len(self._candidates), p),
+            room=np.zeros(p),
+        )
+        self._source = self._oracle()
+
+    def _oracle(self) -> Any:
+        raise NotImplementedError
+
+    def _renew(self) -> None:
+        pass
+
+    def advance(self, iterations: int, thin: int = 1) -> Any:
+        """Learn in warm-up, walk after it."""
+        if self.iteration >= self.warm_up:
+            return super().advance(iterations, thin)
+        from edgewise.draws.draws import Draws
+
+        if self.iteration + iterations > self.warm_up:
+            raise ValueError("a block of iterations must not cross a meeting")
+        self._learn(iterations)
+        self.iteration += iterations
+        return Draws.empty(self.problem.features.n_variables)
+
+    def _learn(self, draws: int) -> None:
+        from edgewise.kernels.learning import Lesson, Moments, learn
+        from edgewise.kernels.moments import BITS
+
+        arrays, n = self._arrays, self.settings.particles
+        features = self.problem.features.n_variables + len(self._candidates)
+        own = {name: arrays[f"moments.{name}"] for name in Moments._fields if name != "words"}
+        moments = Moments(**own, words=np.zeros((features, n // BITS), np.uint64))
+        ends = [0, *ends_of_rounds(self.settings.warm_up, int(arrays["round"][0]))]
+        length = ends[-1] - ends[-2]
+        lesson = Lesson(
+            moves=self._knowledge is not None,
+            follow=FOLLOW,
+            counts=COUNTS,
+            snapshot_every=max(1, -(-length // SNAPSHOTS)),
+            weigh_every=max(1, length // WEIGHED),
+        )
+        scratch = np.zeros((2, n), np.float32)
+        learn(
+            self._rules, self._sums, self._chain, self._surrogate, self._source, self._decider,
+            arrays["X"], arrays["lanes"], lesson, moments, draws, scratch[0], scratch[1],
+        )  # fmt: skip
+
+    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
+        from edgewise.kernels.stretches import run_stretches
+
+        return run_stretches(
+            self._rules,
+            self._sums,
+            self._chain,
+            self._surrogate,
+            self._source,
+            self._decider,
+            self._after_warm_up(),
+            iterations,
+            thin,
+            recorder,
+        )
+
+    def contribution(self) -> dict[str, np.ndarray]:
+        """What this chain brings to a meeting."""
+        prefix = "moments."
+        sums = {k.removeprefix(prefix): v for k, v in self._arrays.items() if k.startswith(prefix)}
+        return sums | {"group": self._arrays["group"], "iteration": np.array([self.iteration])}
+
+    @classmethod
+    def pool(
+        cls,
+        problem: Problem,
+        settings: Mapping[str, Any] | None,
+        contributions: Sequence[Mapping[str, np.ndarray]],
+        before: Mapping[str, np.ndarray] | None,
+    ) -> dict[str, np.ndarray]:
+        """The averages of all chains, and whether to go on learning."""
+        chosen = read_settings(cls.Settings, cls.name, settings)
+        rounds = 0 if before is None else int(before["round"][0])
+        made = surrogate_arrays(problem, in_play(problem), contributions, chosen.particles, COUNTS)
+        spread = cls._spread(contributions)
+        history = [] if before is None else before["spreads"].tolist()
+        ends = ends_of_rounds(chosen.warm_up, rounds + 1)
+        history = [*history, spread] if before is not None else []
+        last = cls._is_last(history, rounds, ends, chosen.warm_up)
+        # Averages along a chain that is right are right; the surrogate's own can miss what it thinks unlikely.
+        trusting = not last and (rounds + 1 < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
+        return made | {
+            "trusting": np.array([trusting]),
+            "round": np.array([rounds + 1]),
+            "spreads": np.array(history),
+            "last": np.array([last]),
+            "end": np.array([int(contributions[0]["iteration"][0])]),
+        }
+
+    @classmethod
+    def _is_last(cls, history: Sequence[float], rounds: int, ends: Sequence[int], longest: int) -> bool:
+        if ends[rounds] - (ends[rounds - 1] if rounds else 0) >= longest:
+            return True
+        if rounds + 1 < FEWEST_ROUNDS or len(history) < 2:
+            return False
+        return history[-1] < GOOD_SPREAD or history[-1] > WORTH_IT * history[-2]
+
+    @staticmethod
+    def _spread(contributions: Sequence[Mapping[str, np.ndarray]]) -> float:
+        """Standard deviation of w under the surrogate that the chains walked on."""
+        values = [part["weights"][: int(part["filled"][2])] for part in contributions]
+        together = np.concatenate(values)
+        return float(np.std(together)) if len(together) > 1 else math.nan
+
+    @classmethod
+    def restore(
+        cls,
+        problem: Problem,
+        settings: Mapping[str, Any] | None,
+        state: Mapping[str, np.ndarray],
+        knowledge: Mapping[str, np.ndarray] | None = None,
+    ) -> Any:
+        """Rebuild a chain from :meth:`state` and what the chains know together."""
+        self = cls.__new__(cls)
+        self._prepare(problem, settings)
+        self._knowledge = knowledge
+        self.iteration = int(state["iteration"])
+        self._arrays = {k: np.array(v, copy=True, order="C") for k, v in state.items() if k != "iteration"}
+        fresh = knowledge is not None and int(knowledge["round"][0]) > int(state["round"][0])
+        if fresh:
+            assert knowledge is not None
+            self._arrays["round"] = np.array(knowledge["round"])
+            self._learn_anew()
+        self._bind()
+        self._derive()
+        if fresh and not self._decider.trusting:
+            self._weigh()
+        if fresh and self.iteration >= self.warm_up:
+            for name in [name for name in self._arrays if name.startswith("moments.") or name in ("X", "lanes")]:
+                del self._arrays[name]
+            self._end_warm_up()
+        return self
+
+    def _weigh(self) -> None:
+        """Bring the weight of the present state up to date."""
+
+    def counters(self) -> dict[str, float]:
+        """Running totals and rates since warm-up."""
+        counters = self._arrays["counters"]
+        decided = max(counters[codes.STRETCHES], 1.0)
+        return self._flip_counters() | {
+            "stretches": float(counters[codes.STRETCHES]),
+            "stretches_accepted": float(counters[codes.STRETCHES_ACCEPTED]),
+            "too_wide": float(counters[codes.TOO_WIDE]),
+            "spread": math.sqrt(counters[codes.WEIGHT_SQUARES] / decided / 2),
+            "walks": float(counters[codes.WALKS]),
+            "walks_accepted": float(counters[codes.WALKS_ACCEPTED]),
+        }
+
+
+class EliminationEngine(StretchEngine):
+    """Stretches decided by log Z, eliminated along the graph."""
+
+    name: ClassVar[str] = "exact"
+
+    def _oracle(self) -> Any:
+        from edgewise.kernels.elimination import elimination_room
+        from edgewise.kernels.oracles import Elimination
+
+        return Elimination(
+            elimination_room(self.problem.features.n_variables, len(self._candidates), self.settings.cells)
+        )
+
+    def _weigh(self) -> None:
+        from edgewise.kernels.stretches import weigh
+
+        weigh(self._sums, self._chain, self._rules.prior, self._surrogate, self._source, self._decider)
+
+
+class SurrogateEngine(StretchEngine):
+    """Stretches taken at their word: the likelihood to second order."""
+
+    name: ClassVar[str] = "surrogate"
+
+    def _oracle(self) -> Any:
+        from edgewise.kernels.oracles import Trust
+
+        return Trust(np.int64(0))
+
+
+def in_play(problem: Problem) -> np.ndarray:
+    """The candidates that the surrogate knows: all that may be active."""
+    chosen = np.flatnonzero(problem.prior.status != FORBIDDEN)
+    features = len(chosen) + problem.features.n_variables
+    if 4.0 * features**2 > LARGEST_MATRIX:
+        raise DataError(
+            f"The surrogate of {features:,} parameters would take {4e-9 * features**2:.1f} GB; use "
+            "engine='particle'."
+        )
+    return chosen
+
+
+def ends_of_rounds(longest: int, rounds: int) -> list[int]:
+    """Iterations at which the first rounds end."""
+    lengths = [min(longest, length) for length in FIRST_ROUNDS]
+    while len(lengths) <= rounds:
+        lengths.append(min(longest, 2 * lengths[-1]))
+    return np.cumsum(lengths)[: rounds + 1].tolist()
+
+
+def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
+    """A stand-in of the right types for the first round, in which nothing moves."""
+    count = len(candidates)
+    return {
+        "candidates": candidates,
+        "precision": np.eye(count, dtype=np.float32) if count < 64 else np.zeros((count, count), np.float32),
+        "pull": np.zeros(count),
+        "bias_mean": np.zeros(p),
+        "bias_slope": np.zeros((count, p)),
+        "bias_root": np.eye(p),
+        "bias_precision": np.eye(p),
+        "chance": np.ones(count),
+        "alias": np.arange(count),
+        "rivals": np.full((1, 6), -1, np.int64),
+        "rival_chance": np.ones(1),
+        "rival_alias": np.zeros(1, np.int64),
+        "shares": np.zeros(1),
+        "sweep": np.ones(1),
+    }

@@ -1,0 +1,89 @@
+"""Learning the averages of the surrogate (docs/method.md, 10): the walker goes, particles follow, sums grow.
+
+**Moments** are sums over the draws of a round: ``phi`` of the biases and the parameters in play, ``means`` of
+the features counted over particles and ``occupied`` of the indicators, all over the same draws; ``products`` of every two features over the
+draws of which ``snapshots`` keeps the counts; ``weights`` of some draws where there is an oracle; ``filled``
+(draws, snapshots, weights). ``words`` is scratch.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from edgewise.kernels.compiling import entry, kernel
+from edgewise.kernels.gibbs import fresh_sweep
+from edgewise.kernels.hyper import draw_hyper
+from edgewise.kernels.moments import BITS, add_means, add_products, pack_features
+from edgewise.kernels.oracles import decides
+from edgewise.kernels.stretches import bias_energy, log_weight, partition_of, visit_stretches
+from edgewise.kernels.surrogate import load_walker
+
+Moments = namedtuple("Moments", "phi means occupied products snapshots weights filled words")
+DRAWS, SNAPSHOTS, WEIGHTS = 0, 1, 2
+Lesson = namedtuple("Lesson", "moves follow counts snapshot_every weigh_every")
+
+
+@kernel
+def add_parameters(candidates, chain, phi, occupied):
+    """Add the present biases, and the parameters and indicators in play."""
+    p = chain.bias.shape[0]
+    for i in range(p):
+        phi[i] += chain.bias[i]
+    for k in range(candidates.shape[0]):
+        phi[p + k] += chain.theta[candidates[k]]
+        occupied[k] += 1.0 if chain.graph.place[candidates[k]] >= 0 else 0.0
+
+
+@kernel
+def add_weight(sums, chain, prior, surrogate, oracle, decider, moments):
+    """Keep w of the present state; not a number where the graph is too wide."""
+    load_walker(surrogate, chain, decider.walker)
+    energy = bias_energy(surrogate, decider.walker, decider.room)
+    log_z = partition_of(oracle, decider)
+    filled = moments.filled[WEIGHTS]
+    moments.weights[filled] = log_weight(sums, surrogate, decider.walker, log_z, energy, prior)
+    moments.filled[WEIGHTS] = filled + 1
+
+
+@entry
+def learn(rules, sums, chain, surrogate, oracle, decider, X, lanes, lesson, moments, iterations, field, scratch):
+    """So many draws of a round: `lesson` says whether the walker moves and what is added up when."""
+    for _ in range(iterations):
+        if lesson.moves:
+            visit_stretches(rules, sums, chain, surrogate, oracle, decider)
+            draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
+        draw = moments.filled[DRAWS]
+        room = moments.filled[WEIGHTS] < moments.weights.shape[0]
+        if decides(oracle) and lesson.moves and room and draw % lesson.weigh_every == 0:
+            add_weight(sums, chain, rules.prior, surrogate, oracle, decider, moments)
+        for _ in range(lesson.follow):
+            fresh_sweep(X, lanes, chain.bias, chain.theta, chain.graph, field, scratch)
+        for _ in range(lesson.counts):
+            fresh_sweep(X, lanes, chain.bias, chain.theta, chain.graph, field, scratch)
+            pack_features(X, decider.members, moments.words)
+            add_means(moments.words, moments.means)
+        add_parameters(surrogate.candidates, chain, moments.phi, moments.occupied)
+        kept = moments.filled[SNAPSHOTS]
+        if draw % lesson.snapshot_every == 0 and kept < moments.snapshots.shape[0]:
+            add_means(moments.words, moments.snapshots[kept])
+            add_products(moments.words, moments.products)
+            moments.filled[SNAPSHOTS] = kept + 1
+        moments.filled[DRAWS] = draw + 1
+
+
+def empty_moments(positions: int, n_variables: int, particles: int, snapshots: int, weights: int) -> Moments:
+    """Nothing added up yet."""
+    features = n_variables + positions
+    return Moments(
+        phi=np.zeros(features),
+        means=np.zeros(features, np.int64),
+        occupied=np.zeros(positions),
+        products=np.zeros((features, features), np.int32),
+        snapshots=np.zeros((snapshots, features), np.int32),
+        weights=np.zeros(weights),
+        filled=np.zeros(3, np.int64),
+        words=np.zeros((features, particles // BITS), np.uint64),
+    )
+
