@@ -19,7 +19,6 @@ from edgewise import exact
 from edgewise.data import read_data
 from edgewise.datasets import block_model, lattice_model
 from edgewise.engines.protocol import Problem
-from edgewise.errors import DataError
 from edgewise.features import Features, sufficient_statistics
 from edgewise.model import MRF
 from edgewise.priors import Prior
@@ -78,10 +77,9 @@ def watched(*arguments, **options) -> RunResult:
 def draws_in(problem: Problem, engine: str, seconds: float) -> int:
     """Number of draws that a run of about `seconds` makes after its start."""
     for patience in (1, 3, 9):
-        try:
-            return len(timed(problem, engine, 10**7, patience * seconds, progress=False).draws[0])
-        except DataError:  # the time was over in the warm-up
-            continue
+        result = timed(problem, engine, 10**7, patience * seconds, progress=False)
+        if not result.info["warm_up_unfinished"]:
+            return len(result.draws[0])
     raise SystemExit(f"The {engine} engine makes no draw in {9 * seconds:g} s here; allow more.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 # Control characters, line separators, marks that turn the direction of writing, and halves of characters.
 _CONTROL = re.compile(
@@ -31,3 +32,11 @@ class FileError(ValueError):
 
 class EdgewiseWarning(UserWarning):
     """A result that stands but deserves a second look; the text has the number and the remedy."""
+
+
+def users_line() -> int:
+    """The `stacklevel` with which a warning of the caller points at the first line outside the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "edgewise":
+        frame, level = frame.f_back, level + 1
+    return level

@@ -16,8 +16,9 @@ from edgewise.features import FeatureArgument, Features, resolve_features, suffi
 from edgewise.posterior.posterior import Posterior
 from edgewise.priors import Prior
 from edgewise.run.chains import RunResult, run
+from edgewise.run.forecast import draws_wanted, rounded_up
 from edgewise.run.options import RunOptions
-from edgewise.run.stopping import R_HAT_LIMIT
+from edgewise.run.stopping import R_HAT_APART, goal, quantity, stuck, wanting
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,20 +93,22 @@ def time_left(options: RunOptions, since: float) -> RunOptions:
     return replace(options, max_time=max(1e-9, options.max_time - (time.monotonic() - since)))
 
 
-def shortfall(question: Question, result: RunResult, target_ess: float | None) -> str | None:
-    """What is missing when a fit stopped before it was as precise as asked, in words."""
-    seen = result.last_look
-    if seen is None or result.info["stop_reason"] not in ("max_draws", "max_time"):
+def shortfall(question: Question, result: RunResult, options: RunOptions) -> str | None:
+    """What is missing when a fit stopped before it was as precise as asked, and what helps, in words."""
+    info, seen, wanted = result.info, result.last_look, goal(options)
+    if info["warm_up_unfinished"]:
+        return f"{info['stop_message']} Allow more time, or go on from here with extend(draws=...)."
+    if seen is None or wanted is None or info["stop_reason"] not in ("max_draws", "max_time"):
         return None
-    low = target_ess is not None and seen.ess < target_ess
-    if not (low or seen.r_hat >= R_HAT_LIMIT):
+    lacking = wanting(wanted, seen, lambda k: quantity(question.problem.features, question.names, k))
+    if not lacking:
         return None
-    if seen.slowest >= 0:
-        slowest = f"edge {question.problem.features.label(seen.slowest, question.names)}"
-    else:
-        slowest = {-1: "the number of edges", -2: "p0", -3: "sigma0"}[seen.slowest]
-    return (
-        f"The fit stopped before it was as precise as asked: the effective sample size of {slowest} is "
-        f"{seen.ess:.0f} (asked: {target_ess:g}) and the largest R-hat {seen.r_hat:.3f} (asked: below 1.01). "
-        "Go on with extend(draws=...), or raise max_draws or max_time."
+    more = rounded_up(draws_wanted(wanted, seen) - seen.draws)
+    apart = seen.r_hat >= R_HAT_APART
+    remedy = (
+        f"Go on with extend(draws={more:,}), or raise max_draws or max_time: at this pace it takes about so "
+        "many draws more of each chain."
     )
+    if apart:
+        remedy = f"{stuck(info['engine'], question.problem.features.n_variables)} {remedy}"
+    return f"The fit stopped before it was as precise as asked: {'; '.join(lacking)}. {remedy}"

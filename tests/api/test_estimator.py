@@ -196,7 +196,8 @@ def test_seeds_of_every_kind(rows):
 
 def test_a_rough_fit_warns_with_numbers_and_remedy(rows):
     with pytest.warns(
-        EdgewiseWarning, match=r"asked: 400\) and the largest R-hat .* Go on with extend"
+        EdgewiseWarning,
+        match=r"edge \w+ -- \w+ has \d+ effective draws \(asked: 400\).* Go on with extend\(draws=[\d,]+\)",
     ) as caught:
         make(target_ess=400).fit(rows)
     assert len(caught) == 1

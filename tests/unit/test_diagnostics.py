@@ -48,6 +48,29 @@ def test_stopping_statistics_agree_with_arviz(seed, order):
     np.testing.assert_allclose(seen.max_rhat, max(r_hat), rtol=1e-8)
     assert seen.slowest_index == min(ess, key=ess.__getitem__)
     assert seen.n_uncertain == len(ess) - 3 > 0
+    furthest = dict(zip(quantities(posterior), r_hat))
+    assert seen.furthest_index == max(furthest, key=furthest.__getitem__)
+
+
+@pytest.mark.parametrize("persistence", [0.0, 0.9, 0.99])
+def test_the_largest_error_is_the_largest_of_the_summary(persistence):
+    posterior = fake_posterior(9, 4, 400, seed=3, persistence=persistence)
+    seen = stopping_statistics(posterior.draws, posterior.n_cliques)
+    errors = np.where(posterior._quality.varies, posterior._quality.mcse, 0.0)
+    np.testing.assert_allclose(seen.max_error, errors.max(), rtol=1e-9)
+    assert seen.widest_index == errors.argmax()
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_an_edge_seen_in_one_visit_has_an_error_of_its_frequency(flip):
+    active = np.zeros((4, 1000, 3), bool)
+    active[1, 300:430, 0] = True  # 3 % of all draws, outside the uncertain range
+    active[:, ::7, 1] = True
+    active[..., 0] ^= flip
+    chains = [sparse_draws(part.astype(float), np.zeros((1000, 3))) for part in active]
+    seen = stopping_statistics(chains, 3)
+    assert seen.widest_index == 0
+    assert 0.9 < seen.max_error / 0.0325 < 1.2
 
 
 def test_stopping_with_chains_of_different_length():
@@ -66,7 +89,7 @@ def test_stopping_with_too_few_draws(draws):
 
 def test_stopping_when_nothing_moves():
     chains = [sparse_draws(np.ones((10, 3)), np.zeros((10, 3)))] * 2
-    assert stopping_statistics(chains, 3) == (20.0, 1.0, EDGE_COUNT, 0)
+    assert stopping_statistics(chains, 3) == (20.0, 1.0, EDGE_COUNT, 0, 0.0, EDGE_COUNT, EDGE_COUNT)
 
 
 def test_fixed_hyperparameters_do_not_count():

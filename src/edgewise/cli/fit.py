@@ -13,7 +13,7 @@ from edgewise.cli import options, running
 from edgewise.cli.messages import as_list, in_options
 from edgewise.cli.options import OUTPUT, PRIOR, SAMPLING
 from edgewise.errors import DataError
-from edgewise.run.options import MINIMUM_DRAWS, TARGET_ESS, RunOptions
+from edgewise.run.options import MINIMUM_DRAWS, RunOptions
 
 if TYPE_CHECKING:
     from edgewise.priors import Prior
@@ -72,14 +72,25 @@ def fit(
             rich_help_panel=SAMPLING,
         ),
     ] = None,
-    target_ess: Annotated[
+    target_error: Annotated[
         float,
         typer.Option(
-            min=0,
-            help="Stop when the slowest uncertain edge has so many effective draws; 0: never.",
+            min=0.0001,
+            max=0.5,
+            help="Stop when the Monte Carlo error of every edge probability is at most this.",
             rich_help_panel=SAMPLING,
         ),
-    ] = TARGET_ESS,
+    ] = RunOptions.target_error,
+    target_ess: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER",
+            callback=options.checked(options.parse_target),
+            help="Stop instead when the slowest uncertain edge has so many effective draws; 0: never.",
+            show_default="by --target-error",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = "auto",
     jobs: Annotated[
         int | None,
         typer.Option(help="Chains computed at once.", show_default="all cores", rich_help_panel=SAMPLING),
@@ -217,7 +228,7 @@ def fit(
 
     edgewise fit votes.csv --group party --missing drop -o votes
 
-    edgewise fit survey.csv --drop-columns id,age --max-time 10m --seed 1
+    edgewise fit survey.csv --drop-columns id,age --max-time 10m --target-error 0.01 --seed 1
 
     zcat big.csv.gz | edgewise fit - -o big --json > big.json
 
@@ -233,7 +244,8 @@ def fit(
             chains=chains,
             min_draws=least,
             max_draws=most,
-            target_ess=target_ess or None,
+            target_error=target_error,
+            target_ess=options.parse_target(target_ess),
             max_time=None if max_time is None else options.parse_duration(max_time),
             settings=parse_settings(set_),
             seed=seed,

@@ -12,7 +12,6 @@ import typer
 from edgewise.cli import options
 from edgewise.cli.files import csv_text, replace_bytes, write_text
 from edgewise.cli.messages import WRONG, say, tell
-from edgewise.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,14 +161,12 @@ def _run_patiently(data: BinaryData, request: Request) -> tuple[Posterior, Diagn
     from edgewise.cli import running
 
     for _ in range(9):
-        try:
-            return running.run(data, request)
-        except DataError as error:
-            if "before there was anything to show" not in str(error):
-                raise
-            tell("This machine is slow or busy: there is nothing to show yet. Going on ...")
-            request = dataclasses.replace(request, resume=True)
-    return running.run(data, request)
+        posterior, found = running.run(data, request)
+        if not found.warm_up_unfinished or posterior.info["interrupted"]:
+            break
+        tell("This machine is slow or busy: there is nothing to show yet. Going on ...")
+        request = dataclasses.replace(request, resume=True)
+    return posterior, found
 
 
 def _refuse_foreign(output: Path) -> None:

@@ -199,6 +199,7 @@ _WORDS = {
     "min_draws": "--draws",
     "max_time": "--max-time",
     "target_ess": "--target-ess",
+    "target_error": "--target-error",
     "drop_columns": "--drop-columns",
     "sample_weight": "--weights",
     "n_jobs": "--jobs",
@@ -206,7 +207,7 @@ _WORDS = {
 }
 _SENTENCES = (
     (r"extend\(draws=([\d,]+)\)", r"--resume (about \1 more draws per chain)"),
-    (r"continue the run \(extend\)", "continue the fit with --resume"),
+    (r"extend\(draws=\.\.\.\)", "--resume"),
     (r"FixedInclusion's p0", "--p0"),
     (r"FixedInclusion\(([^)]*)\)", r"--p0 \1"),
     (r"BetaInclusion's a\b", "A of --beta"),
@@ -215,7 +216,8 @@ _SENTENCES = (
     (r"GammaSlab's rate", "RATE of --slab"),
     (r"FixedSlab's sigma0", "--sigma0"),
     (r"NormalBias's sd", "--bias-sd"),
-    (r"max_time=[\d.e+-]+ s was over", "the time of --max-time was over"),
+    (r"more than max_time=[\d.e+-]+ s allows", "more than --max-time allows"),
+    (r"\(max_time=([\d.e+-]+ s)\)", r"(--max-time \1)"),
     (r"\b(missing|constant|engine|coding)='(\w+)'", r"--\1 \2"),
     (r"\bfeatures=(\d+)( or a list)?", r"--features \1"),
     (r"\b(group|columns) asks for", r"--\1 asks for"),

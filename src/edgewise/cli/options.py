@@ -72,6 +72,23 @@ def parse_duration(text: str) -> float:
     return float(found[1]) * unit[found[2]]
 
 
+def parse_target(text: str) -> float | str | None:
+    """Effective draws to stop at: a number, ``auto``, or 0 for never.
+
+    >>> parse_target("400"), parse_target("auto"), parse_target("0")
+    (400.0, 'auto', None)
+    """
+    if text == "auto":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise typer.BadParameter(f"{text!r} is not a number of effective draws; write for instance 400, or 0")
+    return number or None
+
+
 def parse_grid(text: str) -> tuple[int, int]:
     """Rows and columns in ``12x9``.
 

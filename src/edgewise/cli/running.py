@@ -163,7 +163,8 @@ def run(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
     tell("Writing the results ...")
     posterior.save(request.directory / "posterior.nc")
     write_edges_csv(posterior, request.directory / "edges.csv", coding=request.coding)
-    found = diagnose(posterior, options.target_ess or TARGET_ESS)
+    asked = options.target_ess
+    found = diagnose(posterior, asked if isinstance(asked, float | int) else TARGET_ESS)
     page = build_report(posterior, data=data, grid=request.grid, title=request.title, found=found)
     write_page(page, request.directory / "report.html")
     return posterior, found
@@ -192,10 +193,15 @@ def finish(posterior: Posterior, found: Diagnostics, request: Request) -> None:
         shown.show_posterior(posterior, found, coding=request.coding, rest=f"see {files['edges.csv']}")
     tell(f"\nWritten to {directory}: posterior.nc, edges.csv and report.html (open it in a browser).")
     if posterior.info.get("interrupted"):
-        say("the files hold what was drawn so far.", "Stopped")
+        if found.warm_up_unfinished:
+            say("warm-up was not finished; the files show where the chains were.", "Stopped")
+        else:
+            say("the files hold what was drawn so far.", "Stopped")
         say(f"To go on where it stopped: {session.resume}")
         raise typer.Exit(WRONG)
-    if found.more_draws_help:
+    if found.warm_up_unfinished:
+        tell(f"To go on where it stopped: {session.resume}")
+    elif found.more_draws_help:
         more = []
         if posterior.info.get("stop_reason") == "max_draws":
             more = ["--max-draws", str(max(RunOptions.max_draws, 4 * posterior.n_draws))]

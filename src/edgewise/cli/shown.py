@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
 WIDE = 500
+_FACTS = ("engine", "seed", "stop_reason", "interrupted", "warm_up_unfinished", "seconds", "command")
 
 
 def console() -> Console:
@@ -170,10 +171,7 @@ def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "b
         "candidates": posterior.n_cliques,
         "chains": posterior.n_chains,
         "draws": posterior.n_draws,
-        **{
-            key: info.get(key)
-            for key in ("engine", "seed", "stop_reason", "interrupted", "seconds", "command")
-        },
+        **{key: info.get(key) for key in _FACTS},
         "answer": answer(posterior),
         "edge_count_mean": float(posterior.n_edges.mean()),
         "quality": {

@@ -13,6 +13,9 @@ from edgewise.draws.draws import Draws
 # An edge outside this range of frequencies is as good as decided; its few flips say little about mixing.
 UNCERTAIN = (0.05, 0.95)
 EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE = -1, -2, -3
+# An edge seen in one visit has an error of its frequency, or a little more where the visit is long.
+_ERROR_PER_SHARE = 1.25
+_CELLS_AT_ONCE = 4_000_000
 
 
 class StoppingStatistics(NamedTuple):
@@ -28,12 +31,22 @@ class StoppingStatistics(NamedTuple):
         The slowest quantity: a candidate, or EDGE_COUNT (-1), INCLUSION_RATE (-2) or SLAB_SCALE (-3).
     n_uncertain : int
         Number of candidates that are active in 5 to 95 % of the draws.
+    max_error : float
+        Largest Monte Carlo standard error of an inclusion probability, over all candidates that were active
+        in some draws and not in all.
+    widest_index : int
+        The candidate with that error; EDGE_COUNT where no candidate varies.
+    furthest_index : int
+        The quantity with the largest R-hat, named as the slowest one is.
     """
 
     min_bulk_ess: float
     max_rhat: float
     slowest_index: int
     n_uncertain: int
+    max_error: float = 0.0
+    widest_index: int = EDGE_COUNT
+    furthest_index: int = EDGE_COUNT
 
 
 def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStatistics:
@@ -44,7 +57,7 @@ def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStati
     """
     length = min((len(chain) for chain in draws), default=0)
     if length < convergence.FEWEST_DRAWS:
-        return StoppingStatistics(0.0, np.inf, EDGE_COUNT, 0)
+        return StoppingStatistics(0.0, np.inf, EDGE_COUNT, 0, np.inf)
     chains = [chain if len(chain) == length else chain[:length] for chain in draws]
     counts = np.zeros(n_cliques, np.int64)
     for chain in chains:
@@ -64,16 +77,80 @@ def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStati
     index = np.array([EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE])[moving]
     ess = convergence.bulk_ess(common[moving])
     r_hat = convergence.rank_r_hat(common[moving])
+    error, widest = 0.0, EDGE_COUNT
     if len(uncertain):
         indicators = _indicators(chains, uncertain, n_cliques)
         index = np.concatenate([uncertain, index])
-        ess = np.concatenate([convergence.indicator_ess(indicators), ess])
+        indicator_ess = convergence.indicator_ess(indicators)
+        ess = np.concatenate([indicator_ess, ess])
         r_hat = np.concatenate([convergence.indicator_r_hat(indicators), r_hat])
+        errors = standard_error(frequency[uncertain], indicator_ess, length * len(chains))
+        error, widest = float(errors.max()), int(uncertain[errors.argmax()])
+    error, widest = _among_decided(chains, frequency, error, widest)
     if not len(index):
         # Nothing moves at all: every draw repeats the first one, and agreement is all there is to see.
-        return StoppingStatistics(float(length * len(chains)), 1.0, EDGE_COUNT, 0)
+        return StoppingStatistics(float(length * len(chains)), 1.0, EDGE_COUNT, 0, error, widest)
     slowest = int(np.argmin(ess))
-    return StoppingStatistics(float(ess[slowest]), float(r_hat.max()), int(index[slowest]), len(uncertain))
+    return StoppingStatistics(
+        float(ess[slowest]),
+        float(r_hat.max()),
+        int(index[slowest]),
+        len(uncertain),
+        error,
+        widest,
+        int(index[np.argmax(r_hat)]),
+    )
+
+
+def standard_error(frequency: np.ndarray, ess: np.ndarray, total: int) -> np.ndarray:
+    """Monte Carlo standard error of frequencies among `total` draws that are worth `ess` independent ones."""
+    result: np.ndarray = np.sqrt(frequency * (1 - frequency) * total / max(1, total - 1) / ess)
+    return result
+
+
+def _among_decided(
+    chains: Sequence[Draws], frequency: np.ndarray, error: float, widest: int
+) -> tuple[float, int]:
+    """The largest error when the edges outside the uncertain range are looked at as well.
+
+    Only those with a larger share of rare draws than could explain the `error` found so far are computed.
+    """
+    share = np.minimum(frequency, 1 - frequency)
+    total = len(chains) * len(chains[0])
+    rare = np.flatnonzero((share * _ERROR_PER_SHARE > error) & (share > 0) & (frequency < UNCERTAIN[0]))
+    ess = np.full(len(frequency), np.nan)
+    if len(rare):
+        ess[rare] = convergence.sparse_indicator_ess(*_places(chains, rare, len(frequency)))
+    left = (share * _ERROR_PER_SHARE > error) & (share > 0) & (share < UNCERTAIN[0]) & np.isnan(ess)
+    cliques = np.flatnonzero(left)
+    step = max(1, _CELLS_AT_ONCE // total)
+    for start in range(0, len(cliques), step):
+        batch = cliques[start : start + step]
+        ess[batch] = convergence.indicator_ess(_indicators(chains, batch, len(frequency)))
+    known = np.flatnonzero(~np.isnan(ess))
+    if len(known):
+        errors = standard_error(frequency[known], ess[known], total)
+        if errors.max() > error:
+            return float(errors.max()), int(known[errors.argmax()])
+    return error, widest
+
+
+def _places(
+    chains: Sequence[Draws], cliques: np.ndarray, n_cliques: int
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int]]:
+    """Where some cliques are active: row among them and draw, ascending in both, and the dense shape."""
+    row = np.full(n_cliques, -1)
+    row[cliques] = np.arange(len(cliques))
+    length = len(chains[0])
+    owners, places = [], []
+    for number, chain in enumerate(chains):
+        where = row[chain.indices]
+        wanted = where >= 0
+        owners.append(where[wanted])
+        places.append(np.repeat(np.arange(length) + number * length, chain.n_edges)[wanted])
+    owner, place = np.concatenate(owners), np.concatenate(places)
+    order = np.argsort(owner, kind="stable")
+    return owner[order], place[order], (len(cliques), len(chains), length)
 
 
 def _indicators(chains: Sequence[Draws], cliques: np.ndarray, n_cliques: int) -> np.ndarray:

@@ -162,8 +162,8 @@ def _quality(posterior: Any) -> dict[str, float]:
     """Worst R-hat and least effective number of draws among the uncertain edges and the edge count."""
     from edgewise.draws.statistics import stopping_statistics
 
-    ess, r_hat, _, uncertain = stopping_statistics(posterior.draws, posterior.n_cliques)
-    return {"ess": float(ess), "r_hat": float(r_hat), "uncertain": float(uncertain)}
+    seen = stopping_statistics(posterior.draws, posterior.n_cliques)
+    return {"ess": seen.min_bulk_ess, "r_hat": seen.max_rhat, "uncertain": float(seen.n_uncertain)}
 
 
 def _width(model: MRF) -> int:

@@ -21,7 +21,9 @@ from edgewise.errors import printable
 from edgewise.kernels.codes import SEPARATE
 from edgewise.posterior import summaries
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
+from edgewise.run.forecast import rounded_up, until_agreement
 from edgewise.run.options import TARGET_ESS
+from edgewise.run.stopping import R_HAT_APART, R_HAT_LIMIT, stuck
 
 if TYPE_CHECKING:
     import pandas
@@ -43,7 +45,7 @@ __all__ = [
     "stopping_statistics",
 ]
 
-R_HAT_GOOD, R_HAT_POOR, R_HAT_BAD = 1.01, 1.05, 1.2
+R_HAT_GOOD, R_HAT_POOR, R_HAT_BAD = R_HAT_LIMIT, 1.05, R_HAT_APART
 ESS_POOR = 100
 WEIGHT_ESS_POOR = 0.3
 LIGHTS = {
@@ -51,6 +53,7 @@ LIGHTS = {
     "amber": "usable with care: look at the numbers below before quoting single probabilities",
     "red": "do not trust single probabilities yet: the numbers below say what to do",
 }
+UNFINISHED = "warm-up was not finished, so the draws show where the chains were and not the posterior"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,8 @@ class Diagnostics:
         Acceptance of births, deaths and swaps, weight ESS and resamplings per iteration, where reported.
     more_draws_help : bool
         Whether going on with the run is what would turn the light to green.
+    warm_up_unfinished : bool
+        Whether the run ended inside warm-up; the light is then red.
     """
 
     light: str
@@ -90,11 +95,12 @@ class Diagnostics:
     n_never_flip: int
     rates: dict[str, float]
     more_draws_help: bool
+    warm_up_unfinished: bool = False
 
     @property
     def meaning(self) -> str:
         """The light in words."""
-        return LIGHTS[self.light]
+        return UNFINISHED if self.warm_up_unfinished else LIGHTS[self.light]
 
     def __str__(self) -> str:
         return "\n".join([f"{self.light}: {self.meaning}", *self.messages, *self.notes])
@@ -136,7 +142,10 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     found = posterior._examination
     seen = found.seen
     slowest = _name(posterior, seen.slowest_index)
-    if posterior.n_draws < convergence.FEWEST_DRAWS:
+    unfinished = bool(posterior.info.get("warm_up_unfinished"))
+    if unfinished:
+        judged = [(2, _unfinished(posterior))]
+    elif posterior.n_draws < convergence.FEWEST_DRAWS:
         few = (
             f"The chains have {_counted(posterior.n_draws, 'draw')} each, too few to judge anything: "
             f"draw at least {convergence.FEWEST_DRAWS}, better 1,000, per chain."
@@ -148,7 +157,8 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     broken = _not_numbers(posterior)
     if broken[0]:
         judged, more_draws_help = [broken], False
-    judged += [_engine_health(posterior, found.rates), _unreadable(posterior), _silent_data(posterior)]
+    judged += [(0, "") if unfinished else _engine_health(posterior, found.rates)]
+    judged += [_unreadable(posterior), _silent_data(posterior)]
     worst = max(level for level, _ in judged)
     messages = [message for _, message in judged if message]
     return Diagnostics(
@@ -163,6 +173,7 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
         found.n_never_flip,
         dict(found.rates),
         more_draws_help,
+        unfinished,
     )
 
 
@@ -176,6 +187,15 @@ def _name(posterior: Posterior, index: int) -> str:
     return {EDGE_COUNT: "number of edges", INCLUSION_RATE: "p0", SLAB_SCALE: "sigma0"}[index]
 
 
+def _unfinished(posterior: Posterior) -> str:
+    info = posterior.info
+    done = f" ({info['warm_up_done']:,} of {info['warm_up']:,} iterations)" if "warm_up_done" in info else ""
+    return (
+        f"Warm-up was not finished{done}: these {_counted(posterior.n_draws, 'draw')} of each chain are "
+        "steps on the way to the posterior. Allow more time, or go on from here with extend(draws=1,000)."
+    )
+
+
 def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str]:
     if not seen.max_rhat >= R_HAT_GOOD:
         return 0, ""
@@ -185,16 +205,21 @@ def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str
     above = int((r_hat >= R_HAT_GOOD).sum())
     where = "the number of edges, p0 or sigma0"
     if above:
-        edge = _name(posterior, int(r_hat.argmax()))
-        where = f"{above} of {seen.n_uncertain} uncertain edges, most for {edge} ({r_hat.max():.3f})"
-    remedy = (
-        "the chains stay in different graphs: start more chains, or compare engines"
-        if seen.max_rhat >= R_HAT_BAD
-        else "continue the run (extend)"
-    )
+        worst = int(r_hat.argmax())
+        where = (
+            f"{above} of {seen.n_uncertain} uncertain edges, most for {_name(posterior, worst)} "
+            f"({r_hat.max():.3f})"
+        )
+        if posterior.n_chains > 1:
+            shares = summaries.chain_frequency(posterior._table)[:, worst]
+            where += f", which is in {shares.min():.0%} to {shares.max():.0%} of the draws of a chain"
+    more = rounded_up(posterior.n_draws * (until_agreement(seen.max_rhat, R_HAT_GOOD) - 1))
+    remedy = f"Continue with extend(draws={more:,})."
+    if seen.max_rhat >= R_HAT_BAD:
+        remedy = f"{stuck(str(posterior.info.get('engine')), posterior.n_variables)} {remedy}"
     message = (
         f"The chains do not agree yet: R-hat reaches {seen.max_rhat:.3f} (below {R_HAT_GOOD} wanted), "
-        f"in {where}; {remedy}."
+        f"in {where}. {remedy}"
     )
     return 2 if seen.max_rhat >= R_HAT_POOR else 1, message
 
@@ -204,8 +229,7 @@ def _precision(
 ) -> tuple[int, str]:
     if seen.min_bulk_ess >= target:
         return 0, ""
-    more = posterior.n_draws * (target / max(seen.min_bulk_ess, 1.0) - 1)
-    more = max(100, math.ceil(more / 100) * 100)
+    more = rounded_up(posterior.n_draws * (target / max(seen.min_bulk_ess, 1.0) - 1))
     message = (
         f"Few effective draws: {slowest} has {seen.min_bulk_ess:,.0f} of "
         f"{posterior.n_chains * posterior.n_draws:,} draws ({target:,.0f} wanted), so a probability near one "
@@ -312,7 +336,7 @@ def _notes(posterior: Posterior) -> list[str]:
         )
     if posterior.n_chains == 1:
         notes.append("There is one chain: R-hat compares its two halves, which cannot show a missed region.")
-    if posterior.info.get("interrupted"):
+    if posterior.info.get("interrupted") and not posterior.info.get("warm_up_unfinished"):
         notes.append("The run was interrupted; the draws up to then are valid.")
     return notes
 

@@ -330,9 +330,10 @@ class Posterior(Basis):
 
     def __repr__(self) -> str:
         chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)}"
+        unfinished = " of an unfinished warm-up" if self.info.get("warm_up_unfinished") else ""
         return (
             f"Posterior({self.n_variables} variables, {self.n_cliques:,} candidates, "
-            f"{chains} x {self.n_draws:,} draws, {self.n_edges.mean():.1f} active on average)"
+            f"{chains} x {self.n_draws:,} draws{unfinished}, {self.n_edges.mean():.1f} active on average)"
         )
 
     @cached_property

@@ -139,6 +139,9 @@ def _subtitle(posterior: Posterior) -> str:
 def _verdict(found: Any) -> str:
     words_of = {"green": "good", "amber": "usable with care", "red": "not good enough yet"}
     verdict = f"{words_of[found.light]} ({found.light})"
+    if found.warm_up_unfinished:
+        warning = escape(found.meaning[:1].upper() + found.meaning[1:])
+        return f'<p class="box"><strong>{warning}.</strong> <a href="#diagnostics">What helps</a>.</p>'
     return f'<p>Quality of the computation: <a href="#diagnostics">{verdict}</a>.</p>'
 
 

@@ -29,7 +29,7 @@ ENGINES = {
 
 
 STOP_REASONS = {
-    "target_ess": "every uncertain edge had the wanted effective number of draws",
+    "target_ess": "every edge was known as precisely as asked",
     "max_draws": "the largest number of draws was reached",
     "max_time": "the time allowed was used up",
     "interrupted": "it was interrupted",
@@ -197,7 +197,10 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
     how = ENGINES.get(engine, "Markov chain Monte Carlo")
     chain = f"{plural(posterior.n_chains, 'chain')} of {posterior.n_draws:,} kept draws"
     details = []
-    if info.get("warm_up") is not None:
+    if info.get("warm_up_unfinished"):
+        made = escape(_pretty(info.get("warm_up_done", 0)))
+        details.append(f"from inside warm-up, which was not finished after {made} iterations")
+    elif info.get("warm_up") is not None:
         details.append(f"after {escape(_pretty(info['warm_up']))} iterations of warm-up")
     if info.get("thin") is not None and info.get("thin") != 1:
         details.append(f"one draw every {escape(_pretty(info['thin']))} iterations")
@@ -233,7 +236,7 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
 
 def quality(found: Any) -> str:
     """One sentence on convergence for the methods paragraph."""
-    if not np.isfinite(found.max_r_hat):
+    if found.warm_up_unfinished or not np.isfinite(found.max_r_hat):
         return "The draws are too few to judge convergence."
     return (
         "Over the uncertain edges, the number of edges, p<sub>0</sub> and σ<sub>0</sub>, "

@@ -7,6 +7,7 @@ judges the draws, ``saver`` and ``checkpoint`` save, ``progress`` shows.
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import time
 from collections.abc import Mapping
@@ -28,12 +29,16 @@ from edgewise.run.options import RunOptions
 from edgewise.run.plans import Plan
 from edgewise.run.progress import open_display
 from edgewise.run.saver import Saver
-from edgewise.run.stopping import Look
-from edgewise.run.workers import worker_count
+from edgewise.run.stopping import Look, goal, quantity, wanting
+from edgewise.run.workers import RunningChain, worker_count
 
 
 class RunInfo(TypedDict):
-    """How a run was made and why it stopped, as plain values."""
+    """How a run was made and why it stopped, as plain values.
+
+    `warm_up_unfinished` says that the run ended inside warm-up, of which the chain furthest behind had made
+    `warm_up_done` iterations: the draws then only show where the chains were.
+    """
 
     engine: str
     engine_reason: str
@@ -45,6 +50,8 @@ class RunInfo(TypedDict):
     stop_reason: str
     stop_message: str
     interrupted: bool
+    warm_up_unfinished: bool
+    warm_up_done: int
     resumed_from_iteration: int
     versions: dict[str, str]
     created: str
@@ -61,7 +68,8 @@ class RunResult:
     Attributes
     ----------
     draws : list of Draws
-        The kept draws of each chain, equally many.
+        The kept draws of each chain, equally many. Of a run that ended before there were any, a few
+        iterations from where the chains were (``info["warm_up_unfinished"]``).
     edge_sums, counters : list of mappings
         The engines' totals at the end of each chain.
     states : list of mappings
@@ -176,6 +184,8 @@ def run(
         "stop_reason": conductor.halted or ("target_ess" if conductor.enough else "max_draws"),
         "stop_message": message,
         "interrupted": conductor.halted == "interrupted",
+        "warm_up_unfinished": _unfinished(conductor) is not None,
+        "warm_up_done": min(min(chain.iteration, chain.warm_up) for chain in conductor.chains),
         "resumed_from_iteration": conductor.resumed_iteration,
         "versions": made_with,
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -185,9 +195,10 @@ def run(
         "progress_seconds": display.seconds,
     }
     display.message(message)
+    shown = conductor.glimpses
     return RunResult(
-        [chain.draws()[:count] for chain in conductor.chains],
-        [chain.edge_sums() for chain in conductor.chains],
+        [part.draws for part in shown] or [chain.draws()[:count] for chain in conductor.chains],
+        [part.edge_sums for part in shown] or [chain.edge_sums() for chain in conductor.chains],
         [chain.facts().counters for chain in conductor.chains],
         [chain.state() for chain in conductor.chains],
         [chain.draws() for chain in conductor.chains],
@@ -200,7 +211,7 @@ def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) 
     """Where to go on: the checkpoint, or the run in memory where that is further on."""
     stored = store.chains if store is not None else []
     saved = [len(chain.draws) for chain in stored] or [0] * chains
-    if previous is not None and sum(map(len, previous.all_draws)) > sum(saved):
+    if previous is not None and (not stored or sum(map(len, previous.all_draws)) > sum(saved)):
         info = previous.info
         return Earlier(previous.states, previous.all_draws, saved, info["thin"], info["seconds"])
     if store is not None and stored:
@@ -209,18 +220,44 @@ def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) 
     return None
 
 
+def _unfinished(conductor: Conductor) -> RunningChain | None:
+    """The chain furthest behind, if it is in its warm-up."""
+    behind = min(conductor.chains, key=lambda chain: chain.iteration - chain.warm_up)
+    return behind if behind.iteration < behind.warm_up else None
+
+
 def _explain(conductor: Conductor, count: int) -> str:
+    behind = _unfinished(conductor)
+    limit = round(conductor.options.max_time or 0.0, 2)
+    ended = "Interrupted" if conductor.halted == "interrupted" else f"The time is over (max_time={limit:g} s)"
+    if behind is not None:
+        return (
+            f"{ended} in warm-up, at iteration {behind.iteration:,} of {behind.warm_up:,}: the result shows "
+            "where the chains were and not the posterior."
+        )
     amount = f"{count:,} draws from each of {len(conductor.chains)} chains"
+    if conductor.glimpses:
+        return f"{ended} as soon as warm-up was: the result has {amount}."
     if conductor.halted == "interrupted":
-        return f"Interrupted: the result has the {amount} made so far."
+        return f"{ended}: the result has the {amount} made so far."
     if conductor.halted == "max_time":
-        limit = round(conductor.options.max_time or 0.0, 2)
-        return f"The time is over (max_time={limit:g} s): the result has {amount}."
-    seen = conductor.last_look
-    precision = "" if seen is None else f" (ESS {seen.ess:.0f}, R-hat {seen.r_hat:.3f})"
+        return f"{ended}: the result has {amount}{_asked(conductor)}."
     if conductor.enough:
-        return f"Enough: {amount}{precision}."
-    return f"All draws allowed are made: {amount}{precision}."
+        return f"Enough: {amount}{_asked(conductor)}."
+    return f"All draws allowed are made: {amount}{_asked(conductor)}."
+
+
+def _asked(conductor: Conductor) -> str:
+    """The precision of the last look, in brackets, with what is wanting where something is."""
+    seen, wanted = conductor.last_look, goal(conductor.options)
+    if seen is None or wanted is None:
+        return ""
+    problem = conductor.plan.problem
+    names = None if problem.rows is None else problem.rows.names
+    parts = [] if wanted.error == math.inf else [f"largest error {seen.error:.3f}"]
+    parts += [f"ESS {seen.ess:.0f}", f"R-hat {seen.r_hat:.3f}"]
+    lacking = wanting(wanted, seen, lambda k: quantity(problem.features, names, k))
+    return f" ({', '.join(parts)})" + "".join(f"; {words}" for words in lacking)
 
 
 def versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ never change a draw.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
@@ -15,14 +16,16 @@ from typing import Any
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.errors import DataError
+from edgewise.errors import EdgewiseWarning, users_line
 from edgewise.run.compiling import prepare
+from edgewise.run.forecast import Pace, expected_draws
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import MINIMUM_DRAWS, RunOptions
 from edgewise.run.plans import Plan, Unknown
-from edgewise.run.progress import ChainView, Display, View
+from edgewise.run.progress import ChainView, Display, View, duration
 from edgewise.run.saver import Saver
-from edgewise.run.stopping import Look, enough, expected_draws, ladder, look
+from edgewise.run.stopping import Look, enough, goal, ladder, look
+from edgewise.run.unfinished import Glimpse, glimpses, will_not_fit
 from edgewise.run.workers import RunningChain, is_resident
 
 POLL_SECONDS = 0.1
@@ -56,6 +59,8 @@ class Conductor:
         ``"interrupted"`` or ``"max_time"`` when the run was cut short.
     uncounted : float
         Seconds of compiling, which do not count as time of the run.
+    glimpses : list of Glimpse
+        What there is to show of chains that were cut short before they had draws; empty otherwise.
     """
 
     plan: Plan
@@ -75,11 +80,14 @@ class Conductor:
     uncounted: float = 0.0
     earlier_seconds: float = 0.0
     resumed_iteration: int = 0
+    glimpses: list[Glimpse] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._in_flight: dict[Future[Any], tuple[RunningChain, float]] = {}
         self._resumed_draws = 0
-        self._sampling_since: tuple[float, int] | None = None
+        self._pace: Pace | None = None
+        self._looks: list[Look] = []
+        self._warned = False
 
     def compile(self) -> None:
         """Compile before the clock starts, and say so when it takes long."""
@@ -134,7 +142,6 @@ class Conductor:
             wanted = self.options.thin
             self.thin = suggested[len(suggested) // 2] if wanted == "auto" else int(wanted)
         thin, options = self.thin, self.options
-        self._sampling_since = time.monotonic(), sum(chain.n_draws for chain in self.chains)
         for rung in ladder(options.min_draws, options.max_draws):
             if rung < self._resumed_draws:
                 continue
@@ -145,16 +152,18 @@ class Conductor:
             ):
                 drawn = [chain.draws()[:rung] for chain in self.chains]
                 self.last_look = look(drawn, self.plan.problem.features.n_cliques)
+                self._looks.append(self.last_look)
                 if enough(options, self.last_look):
                     self.enough = True
                     return
 
     def finish(self) -> int:
-        """Save the end and return the number of draws that all chains have."""
+        """Save the end and return the number of draws that all chains have to show."""
         self.saver.finish(self.chains, self.notes())
         count = min(min(chain.n_draws for chain in self.chains), self.options.max_draws)
         if count < MINIMUM_DRAWS:
-            self._give_up()
+            self.glimpses = glimpses(self.chains, self.pool)
+            count = len(self.glimpses[0].draws)
         self._show("done")
         return count
 
@@ -178,6 +187,7 @@ class Conductor:
             if not self._in_flight:
                 return self.halted is None
             self._collect()
+            self._foresee()
             if self.display.due():
                 self._show("warm-up" if self.thin is None else "sampling")
             self.saver.serve(self.chains, self._idle(), self.notes)
@@ -236,35 +246,44 @@ class Conductor:
                 engine=self.plan.engine,
                 chains=tuple(views),
                 look=self.last_look,
-                target_ess=self.options.target_ess,
                 elapsed=self.elapsed(),
                 remaining=self._remaining(),
+                goal=goal(self.options),
             )
         )
         self.display.seconds += time.monotonic() - started
 
     def _remaining(self) -> float:
+        """Seconds to the expected end; in warm-up, to the earliest one."""
+        now, made = time.monotonic(), sum(chain.iteration for chain in self.chains)
+        if self._pace is None or self._pace.thin != self.thin:
+            # What warm-up costs says little about the time after it, once there are slices to go by.
+            self._pace = Pace(now, made, self.thin)
+        rate = self._pace.rate(now, made)
+        if rate is None:
+            speeds = [1 / max(chain.seconds_per_iteration, 1e-9) for chain in self.chains]
+            rate = sum(speeds) * self.lanes / len(speeds) if max(speeds) < 1e9 else 0.0
         left = float("nan")
-        if self._sampling_since is not None:
-            since, before = self._sampling_since
-            made = sum(chain.n_draws for chain in self.chains) - before
-            rate = made / max(time.monotonic() - since, 1e-9) / len(self.chains)
-            if rate > 0:
-                goal = expected_draws(self.options, self.last_look)
-                left = max(0.0, goal - min(chain.n_draws for chain in self.chains)) / rate
+        if rate > 0:
+            last = expected_draws(self.options, self._looks)
+            goals = [chain.warm_up + last * (self.thin or max(1, chain.thin)) for chain in self.chains]
+            left = sum(max(0.0, goal - chain.iteration) for goal, chain in zip(goals, self.chains)) / rate
         if self.options.max_time is not None:
             left = float(np.fmin(left, max(0.0, self.options.max_time - self.elapsed())))
         return left
 
-    def _give_up(self) -> None:
-        """There are too few draws for any result."""
-        last = min(self.chains, key=lambda chain: chain.iteration)
-        at = f"iteration {last.iteration:,} (warm-up takes {last.warm_up:,})"
-        later = "" if self.saver.store is None else " Run the same fit again to go on from the checkpoint."
-        if self.halted == "interrupted":
-            raise KeyboardInterrupt(f"Interrupted at {at}, before there was anything to show.{later}")
-        limit = round(self.options.max_time or 0.0, 2)
-        raise DataError(
-            f"max_time={limit:g} s was over at {at}, before there was anything to show; allow more "
-            f"time.{later}"
-        )
+    def _foresee(self) -> None:
+        """Warn, once, as soon as warm-up will clearly not fit into `max_time`."""
+        limit = self.options.max_time
+        if self._warned or self.thin is not None or limit is None:
+            return
+        needed = will_not_fit(self.chains, self.lanes, self.elapsed(), limit)
+        if needed is not None:
+            self._warned = True
+            warnings.warn(
+                f"Warm-up will take about {duration(needed)}, more than max_time={round(limit, 2):g} s "
+                "allows: there will be no draws of the posterior to show, only where the chains are by then. "
+                "Allow more time.",
+                EdgewiseWarning,
+                stacklevel=users_line(),
+            )

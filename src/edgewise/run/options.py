@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from edgewise.run.progress import Callback
 
-TARGET_ESS: float = 400
+TARGET_ESS: float = 400  # what a green light asks for
 MINIMUM_DRAWS = 4  # split R-hat needs two draws in each half
 
 
@@ -33,9 +33,13 @@ class RunOptions:
         Fewest and most kept draws per chain.
     thin : int or "auto"
         Keep every `thin`-th iteration; ``"auto"`` follows the engine's own measurement after warm-up.
-    target_ess : float or None
-        Bulk ESS of the slowest uncertain edge at which to stop (R-hat must be below 1.01 as well). None
-        draws `max_draws`.
+    target_error : float
+        Monte Carlo standard error that every inclusion probability may have when the run stops. R-hat must be
+        below 1.01 as well, and the slowest uncertain edge have the 400 effective draws of a green light (or
+        ``0.25 / target_error**2`` where that is less).
+    target_ess : float, "auto" or None
+        ``"auto"`` stops by `target_error`. A number takes its place: the bulk ESS of the slowest uncertain
+        edge at which to stop (R-hat as above). None draws `max_draws`.
     max_time : float, optional
         Wall seconds after which to stop; compiling at the first use does not count.
     settings : mapping, optional
@@ -63,7 +67,8 @@ class RunOptions:
     min_draws: int = 1000
     max_draws: int = 20_000
     thin: int | str = "auto"
-    target_ess: float | None = TARGET_ESS
+    target_error: float = 0.02
+    target_ess: float | str | None = "auto"
     max_time: float | None = None
     settings: Mapping[str, Any] | None = None
     start: str | Sequence[str] = "default"
@@ -85,16 +90,27 @@ class RunOptions:
             )
         if self.thin != "auto":
             check_whole("thin", self.thin, 1, "'auto' or ")
-        for name in ("max_time", "target_ess"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and float(value) > 0):
-                raise DataError(f"{name} must be a positive number or None, not {value!r}.")
+        self._check_limits()
         check_whole("chains", self.chains, 1)
         if not (isinstance(self.checkpoint_every, Real) and self.checkpoint_every >= 0):
             raise DataError(f"checkpoint_every must be a number of seconds, not {self.checkpoint_every!r}.")
         self._check_kinds()
         self._check_starts()
         check_jobs(self.n_jobs)
+
+    def _check_limits(self) -> None:
+        also = {"max_time": "positive number or None", "target_ess": "positive number, 'auto' or None"}
+        for name, words in also.items():
+            value = getattr(self, name)
+            open_ = value is None or (name == "target_ess" and isinstance(value, str) and value == "auto")
+            if not (open_ or (isinstance(value, Real) and float(value) > 0)):
+                raise DataError(f"{name} must be a {words}, not {value!r}.")
+        error = self.target_error
+        if not (isinstance(error, Real) and not isinstance(error, bool) and 0 < float(error) <= 0.5):
+            raise DataError(
+                f"target_error must be the largest error of a probability, above 0 and at most 0.5, such as "
+                f"{RunOptions.target_error:g}; not {error!r}."
+            )
 
     def _check_kinds(self) -> None:
         kinds = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewise.errors import printable
-from edgewise.run.stopping import Look
+from edgewise.run.stopping import Goal, Look
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,22 @@ class View:
         ESS and R-hat at the last common number of draws.
     elapsed, remaining : float
         Seconds since the start, and to the expected end (NaN while that is anybody's guess).
+    goal : Goal or None
+        What the draws are to reach; None where all `max_draws` are made.
     """
 
     phase: str
     engine: str
     chains: Sequence[ChainView]
     look: Look | None
-    target_ess: float | None
     elapsed: float
     remaining: float
+    goal: Goal | None = None
+
+    @property
+    def target_ess(self) -> float | None:
+        """Effective draws that the slowest quantity is to have, where that is asked."""
+        return None if self.goal is None else self.goal.ess
 
     @property
     def draws(self) -> int:
@@ -215,11 +222,19 @@ def describe(view: View) -> str:
     else:
         parts.append(f"{view.draws:,} draws each")
         if view.look is not None:
-            target = "" if view.target_ess is None else f" of {view.target_ess:g}"
-            parts.append(f"ESS {view.look.ess:.0f}{target}, R-hat {view.look.r_hat:.3f}")
+            parts.append(_precision(view.look, view.goal))
     if view.remaining == view.remaining and view.phase != "done":
         parts.append(f"about {duration(view.remaining)} left")
     return "; ".join(parts)
+
+
+def _precision(seen: Look, goal: Goal | None) -> str:
+    """How precise the draws are beside what is asked: the largest error, or the effective draws."""
+    words = f"R-hat {seen.r_hat:.3f}"
+    if goal is None or goal.error == float("inf"):
+        return f"ESS {seen.ess:.0f}{'' if goal is None else f' of {goal.ess:g}'}, {words}"
+    slow = f", ESS {seen.ess:.0f} of {goal.ess:g}" if seen.error <= goal.error and seen.ess < goal.ess else ""
+    return f"error {seen.error:.3f} of {goal.error:g}{slow}, {words}"
 
 
 def duration(seconds: float) -> str:

@@ -6,36 +6,90 @@ as well (`max_time`), and then the draws are the first ones of the same run with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from edgewise.draws import statistics
 from edgewise.draws.draws import Draws
-from edgewise.run.options import MINIMUM_DRAWS, RunOptions
+from edgewise.engines.choose import MOST_SUMMED
+from edgewise.errors import printable
+from edgewise.features import Features
+from edgewise.run.options import MINIMUM_DRAWS, TARGET_ESS, RunOptions
 
 FIRST_LOOK = 100
 GROWTH = 1.25
 R_HAT_LIMIT = 1.01
+R_HAT_APART = 1.2  # from here on chains stay in different graphs for long
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the draws say at one rung of the ladder."""
+    """What the draws say at one rung of the ladder.
+
+    Quantities are named by numbers: a candidate, or -1, -2 and -3 for the number of edges, p0 and sigma0.
+
+    Attributes
+    ----------
+    draws : int
+        Draws of each chain.
+    ess, slowest : float, int
+        Effective draws of the slowest quantity, and which that is.
+    r_hat, furthest : float, int
+        The largest R-hat, and of which quantity.
+    error, widest : float, int
+        The largest Monte Carlo standard error of an inclusion probability, and of which edge.
+    uncertain : int
+        Edges active in 5 to 95 % of the draws.
+    """
 
     draws: int
     ess: float
     r_hat: float
     slowest: int
     uncertain: int
+    error: float = 0.0
+    widest: int = -1
+    furthest: int = -1
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the draws must reach: effective draws of the slowest quantity, and the largest error."""
+
+    ess: float
+    error: float = math.inf
+    r_hat: float = R_HAT_LIMIT
+
+    def reached(self, seen: Look) -> bool:
+        """Whether a look satisfies all that is asked."""
+        return seen.ess >= self.ess and seen.error <= self.error and seen.r_hat < self.r_hat
+
+
+def goal(options: RunOptions) -> Goal | None:
+    """What a run with these options is after; None where it makes all draws whatever they say.
+
+    Examples
+    --------
+    >>> goal(RunOptions())
+    Goal(ess=400, error=0.02, r_hat=1.01)
+    >>> goal(RunOptions(target_ess=1000))
+    Goal(ess=1000.0, error=inf, r_hat=1.01)
+    """
+    if options.target_ess is None:
+        return None
+    if isinstance(options.target_ess, str):
+        # The light wants TARGET_ESS; whoever asks for less precision than that implies is not made to wait.
+        return Goal(min(TARGET_ESS, 0.25 / options.target_error**2), options.target_error)
+    return Goal(float(options.target_ess))
 
 
 def look(draws: Sequence[Draws], n_cliques: int) -> Look:
-    """Measure the slowest uncertain edge (or the edge count, p0 or sigma0, where slower)."""
+    """Measure the edges (and their number, p0 and sigma0): the slowest, the least agreed, the least known."""
     count = min(len(part) for part in draws)
     if count < MINIMUM_DRAWS:
-        return Look(count, 0.0, float("inf"), -1, 0)
-    ess, r_hat, slowest, uncertain = statistics.stopping_statistics(list(draws), n_cliques)
-    return Look(count, float(ess), float(r_hat), int(slowest), int(uncertain))
+        return Look(count, 0.0, math.inf, -1, 0, math.inf)
+    return Look(count, *statistics.stopping_statistics(list(draws), n_cliques))
 
 
 def ladder(min_draws: int, max_draws: int) -> list[int]:
@@ -60,16 +114,43 @@ def ladder(min_draws: int, max_draws: int) -> list[int]:
 
 
 def enough(options: RunOptions, seen: Look) -> bool:
-    """Whether the slowest quantity has been seen often enough and the chains agree."""
-    if options.target_ess is None or seen.draws < options.min_draws:
-        return False
-    return seen.ess >= options.target_ess and seen.r_hat < R_HAT_LIMIT
+    """Whether the draws are as precise as asked and the chains agree."""
+    wanted = goal(options)
+    return wanted is not None and seen.draws >= options.min_draws and wanted.reached(seen)
 
 
-def expected_draws(options: RunOptions, seen: Look | None) -> float:
-    """Draws per chain at which the run will probably stop; NaN before anything is known."""
-    if options.target_ess is None:
-        return options.max_draws
-    if seen is None or not seen.ess > 0:
-        return float("nan")
-    return min(max(seen.draws * options.target_ess / seen.ess, options.min_draws), options.max_draws)
+def quantity(features: Features, names: Sequence[str] | None, index: int) -> str:
+    """Name of a quantity of a look, by its number."""
+    if index >= 0:
+        return f"edge {printable(features.label(index, names), keep='')}"
+    return {-1: "the number of edges", -2: "p0", -3: "sigma0"}[index]
+
+
+def wanting(wanted: Goal, seen: Look, name: Callable[[int], str]) -> list[str]:
+    """What a look lacks, each in words with its number and what was asked."""
+    found = []
+    if seen.error > wanted.error:
+        found.append(
+            f"the probability of {name(seen.widest)} has a Monte Carlo error of {seen.error:.3f} "
+            f"(asked: {wanted.error:g})"
+        )
+    elif not seen.ess >= wanted.ess:
+        found.append(f"{name(seen.slowest)} has {seen.ess:.0f} effective draws (asked: {wanted.ess:g})")
+    if not seen.r_hat < wanted.r_hat:
+        found.append(
+            f"the chains disagree most about {name(seen.furthest)} (R-hat {seen.r_hat:.3f}; asked: below "
+            f"{wanted.r_hat:g})"
+        )
+    return found
+
+
+def stuck(engine: str, n_variables: int) -> str:
+    """What helps chains that stay in different graphs, and what does not."""
+    small = n_variables <= MOST_SUMMED
+    words = "The chains stay in different graphs for long, and more chains would only find more of them; "
+    if engine == "langevin":
+        better = "exact" if small else "particle"
+        return f"{words}longer chains help, and engine='{better}' moves between graphs far faster."
+    if engine == "particle" and small:
+        return f"{words}longer chains help, and engine='exact', whose decisions carry no noise, may."
+    return f"{words}longer chains help. Until then trust what all chains share."
