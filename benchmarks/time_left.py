@@ -2,9 +2,11 @@
 
 Each fit runs with its defaults and one chain at a time, and a callback notes what the display would have
 said. The table shows the seconds that were foreseen over the seconds that were left, at a quarter, a half
-and three quarters of the run; between 0.5 and 2 is what is wanted. Names: adhd, votes (real data, in the
-directory that EDGEWISE_DATA names) and lattice (7 x 7, 100 rows), each with ``-exact`` or ``-particle``;
-another seed with ``-2``, for instance ``adhd-exact-2``. ``--keep FILE`` writes what was noted as JSON lines.
+and three quarters of the run, and the same of iterations; between 0.5 and 2 is what is wanted.
+
+Names are adhd, votes (real data, in the directory that EDGEWISE_DATA names) and lattice (7 x 7, 100 rows),
+each with ``-exact`` or ``-particle``; another seed with ``-2``, for instance ``adhd-exact-2``. With ``--keep
+FILE``, what was noted is written as JSON lines.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ def watch(name: str) -> dict[str, Any]:
                 "elapsed": view.elapsed,
                 "remaining": view.remaining,
                 "draws": view.draws,
+                "expected_draws": view.expected_draws,
+                "made": sum(chain.iteration for chain in view.chains) / len(view.chains),
                 "iteration": min(chain.iteration for chain in view.chains),
                 "warm_up": max(chain.warm_up for chain in view.chains),
                 "look": None if view.look is None else asdict(view.look),
@@ -54,20 +58,26 @@ def watch(name: str) -> dict[str, Any]:
         engine=engine, n_jobs=1, seed=int(seed[0]) if seed else 1, progress=False, callback=note
     )
     result = run(problem(table), options)
-    return {"name": name, "stop": result.info["stop_message"], "views": views}
+    info = result.info
+    return {"name": name, "stop": info["stop_message"], "thin": info["thin"], "views": views}
 
 
-def ratios(views: list[dict[str, Any]]) -> list[float]:
-    """Seconds foreseen over seconds left at the moments, NaN where nothing was foreseen."""
-    end = views[-1]["elapsed"]
-    found = []
+def ratios(views: list[dict[str, Any]], thin: int) -> tuple[list[float], list[float]]:
+    """Seconds and iterations foreseen over those that were left, at the moments.
+
+    Seconds are blurred by whatever else the machine does meanwhile, iterations are not.
+    """
+    end, last = views[-1]["elapsed"], views[-1]["made"]
+    seconds, iterations = [], []
     for moment in MOMENTS:
-        before = [view for view in views if view["elapsed"] <= moment * end]
-        left = end - moment * end
+        before = [view for view in views if view["elapsed"] <= moment * end] or views[:1]
         # The display counts down between two views.
-        ago = moment * end - before[-1]["elapsed"] if before else 0.0
-        found.append((before[-1]["remaining"] - ago) / left if before else float("nan"))
-    return found
+        ago = moment * end - before[-1]["elapsed"]
+        seconds.append((before[-1]["remaining"] - ago) / (end - moment * end))
+        view = ([view for view in views if view["made"] <= moment * last] or views[:1])[-1]
+        foreseen = view["warm_up"] + view["expected_draws"] * thin - view["made"]
+        iterations.append(foreseen / (last - view["made"]))
+    return seconds, iterations
 
 
 def main() -> None:
@@ -77,14 +87,17 @@ def main() -> None:
         place = words.index("--keep")
         keep = words[place + 1]
         del words[place : place + 2]
-    print(f"{'fit':20s} {'seconds':>8s} {'warm-up':>8s}" + "".join(f"{m:>8.0%}" for m in MOMENTS) + "  end")
+    moments = "".join(f"{moment:>7.0%}" for moment in MOMENTS)
+    print(f"{'':38s}{'seconds':>21s} {'iterations':>21s}")
+    print(f"{'fit':20s} {'seconds':>8s} {'warm-up':>8s}{moments} {moments}  end")
     for name in words or CASES:
         started = time.monotonic()
         seen = watch(name)
         views = seen["views"]
         warm = max((view["elapsed"] for view in views if view["phase"] == "warm-up"), default=0.0)
         share = warm / views[-1]["elapsed"]
-        cells = "".join(f"{ratio:8.2f}" for ratio in ratios(views))
+        both = ratios(views, seen["thin"] or 1)
+        cells = " ".join("".join(f"{ratio:7.2f}" for ratio in part) for part in both)
         print(f"{name:20s} {views[-1]['elapsed']:8.1f} {share:8.0%}{cells}  {seen['stop']}", flush=True)
         if keep is not None:
             with open(keep, "a", encoding="utf-8") as file:

@@ -153,21 +153,21 @@ def test_control_c_leaves_results_and_resume_goes_on_to_the_same_draws(votes: Pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_control_c_before_the_first_draw_says_how_to_go_on(votes: Path, tmp_path: Path):
+def test_control_c_in_warm_up_writes_a_red_result_and_says_how_to_go_on(votes: Path, tmp_path: Path):
     arguments = ["fit", votes, "--missing", "drop", "--engine", TOY, "-o", tmp_path / "early"]
     terminal = Terminal(*arguments, "--set", "delay=0.05", "--set", "warm_up=100000")
     terminal.read_until("warm-up 0%")
     terminal.press_control_c()
     code, text = terminal.end()
     assert code == 1
-    assert "before there was anything to show" in text
     # The terminal breaks long lines where it likes.
+    words = " ".join(text.split())
+    assert "red, warm-up was not finished" in words
+    assert "Stopped: warm-up was not finished; the files show where the chains were." in words
     assert "--resume" in text.replace("\n", "")
-    assert not (tmp_path / "early" / "posterior.nc").exists()
-    assert (
-        "was stopped before there was anything to show"
-        in edgewise("summary", tmp_path / "early", code=1).stderr
-    )
+    begun = load_posterior(tmp_path / "early" / "posterior.nc")
+    assert begun.info["warm_up_unfinished"]
+    assert begun.info["stop_reason"] == "interrupted"
 
 
 def test_help_version_and_errors_import_nothing_heavy():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
@@ -353,3 +355,31 @@ def test_data_that_do_not_fit_are_refused():
         predictive_check(posterior, rows[:0])
     with pytest.raises(DataError, match="between 0 and 1"):
         predictive_check(posterior, rows, probability=95)
+
+
+@pytest.mark.parametrize(("engine", "better"), [("particle", "exact"), ("exact", ""), ("langevin", "exact")])
+def test_chains_in_different_graphs_are_told_what_helps(engine, better):
+    rng = np.random.default_rng(1)
+    chains = []
+    for number in range(4):
+        active = rng.random((400, 3)) < np.array([0.97 if number % 2 else 0.04, 0.5, 0.5])
+        chains.append(sparse_draws(active * 1.0, rng.normal(size=(400, 3))))
+    rows = Statistics(10.0, np.full(3, 5.0), np.full(3, 2.0))
+    made = {"features": Features.pairs(3), "names": "abc", "statistics": rows, "info": {"engine": engine}}
+    found = diagnose(Posterior(chains, **made))
+    message = found.messages[0]
+    assert found.light == "red"
+    assert "most for a -- b" in message
+    assert re.search(r"which is in \d% to 9\d% of the draws of a chain", message)
+    assert "start more chains" not in message
+    assert "more chains would only find more of them" in message
+    assert "extend(draws=" in message
+    assert (f"engine='{better}'" in message) == bool(better)
+
+
+def test_chains_that_nearly_agree_are_told_how_long_to_go_on():
+    posterior = fake_posterior(8, 4, 400, seed=0, persistence=0.9)
+    found = diagnose(posterior)
+    assert 1.01 <= found.max_r_hat < 1.2
+    assert "Continue with extend(draws=" in found.messages[0]
+    assert "more chains" not in found.messages[0]

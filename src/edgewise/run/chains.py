@@ -27,7 +27,7 @@ from edgewise.run.conductor import Conductor, Earlier
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import RunOptions
 from edgewise.run.plans import Plan
-from edgewise.run.progress import open_display
+from edgewise.run.progress import open_display, seconds
 from edgewise.run.saver import Saver
 from edgewise.run.stopping import Look, goal, quantity, wanting
 from edgewise.run.workers import RunningChain, worker_count
@@ -228,8 +228,8 @@ def _unfinished(conductor: Conductor) -> RunningChain | None:
 
 def _explain(conductor: Conductor, count: int) -> str:
     behind = _unfinished(conductor)
-    limit = round(conductor.options.max_time or 0.0, 2)
-    ended = "Interrupted" if conductor.halted == "interrupted" else f"The time is over (max_time={limit:g} s)"
+    limit = seconds(conductor.options.max_time or 0.0)
+    ended = "Interrupted" if conductor.halted == "interrupted" else f"The time is over (max_time={limit})"
     if behind is not None:
         return (
             f"{ended} in warm-up, at iteration {behind.iteration:,} of {behind.warm_up:,}: the result shows "

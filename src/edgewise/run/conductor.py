@@ -22,7 +22,7 @@ from edgewise.run.forecast import Pace, expected_draws
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import MINIMUM_DRAWS, RunOptions
 from edgewise.run.plans import Plan, Unknown
-from edgewise.run.progress import ChainView, Display, View, duration
+from edgewise.run.progress import ChainView, Display, View, duration, seconds
 from edgewise.run.saver import Saver
 from edgewise.run.stopping import Look, enough, goal, ladder, look
 from edgewise.run.unfinished import Glimpse, glimpses, will_not_fit
@@ -249,9 +249,13 @@ class Conductor:
                 elapsed=self.elapsed(),
                 remaining=self._remaining(),
                 goal=goal(self.options),
+                expected_draws=self._expected_draws(),
             )
         )
         self.display.seconds += time.monotonic() - started
+
+    def _expected_draws(self) -> float:
+        return expected_draws(self.options, self._looks, min(chain.n_draws for chain in self.chains))
 
     def _remaining(self) -> float:
         """Seconds to the expected end; in warm-up, to the earliest one."""
@@ -265,7 +269,7 @@ class Conductor:
             rate = sum(speeds) * self.lanes / len(speeds) if max(speeds) < 1e9 else 0.0
         left = float("nan")
         if rate > 0:
-            last = expected_draws(self.options, self._looks)
+            last = self._expected_draws()
             goals = [chain.warm_up + last * (self.thin or max(1, chain.thin)) for chain in self.chains]
             left = sum(max(0.0, goal - chain.iteration) for goal, chain in zip(goals, self.chains)) / rate
         if self.options.max_time is not None:
@@ -281,7 +285,7 @@ class Conductor:
         if needed is not None:
             self._warned = True
             warnings.warn(
-                f"Warm-up will take about {duration(needed)}, more than max_time={round(limit, 2):g} s "
+                f"Warm-up will take about {duration(needed)}, more than max_time={seconds(limit)} "
                 "allows: there will be no draws of the posterior to show, only where the chains are by then. "
                 "Allow more time.",
                 EdgewiseWarning,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from edgewise.run.options import RunOptions
 from edgewise.run.stopping import Goal, Look, goal, ladder
 
-MEMORY = 0.5  # weight of a look relative to the next one
+MEMORY = 0.7  # weight of a look relative to the next one
 PACE_SECONDS = 1.0
 
 
@@ -62,16 +62,22 @@ def rounded_up(draws: float, most: float = 1e9) -> int:
     return max(100, math.ceil(min(draws, most) / 100) * 100)
 
 
-def expected_draws(options: RunOptions, looks: Sequence[Look]) -> float:
-    """Draws per chain at which the run will probably stop; `min_draws` before anything is known."""
+def expected_draws(options: RunOptions, looks: Sequence[Look], made: int = 0) -> float:
+    """Draws per chain at which the run will probably stop, when it has `made` so many.
+
+    Before anything is known, that is the earliest look that may end it.
+    """
     wanted = goal(options)
     if wanted is None:
         return options.max_draws
     told = [need for need in (draws_wanted(wanted, seen) for seen in looks) if 0 < need < math.inf]
+    rungs = [rung for rung in ladder(options.min_draws, options.max_draws) if rung >= options.min_draws]
+    past = max(made, looks[-1].draws + 1 if looks else 0)
+    rungs = [rung for rung in rungs if rung >= past] or rungs[-1:]
     if not told:
-        return options.min_draws
+        return rungs[0]
     weights = [MEMORY ** (len(told) - 1 - k) for k in range(len(told))]
     mean = sum(weight * math.log(need) for weight, need in zip(weights, told)) / sum(weights)
-    rungs = [rung for rung in ladder(options.min_draws, options.max_draws) if rung >= options.min_draws]
-    rungs = [rung for rung in rungs if rung > looks[-1].draws] or rungs[-1:]
-    return rungs[min(bisect.bisect_left(rungs, math.exp(mean)), len(rungs) - 1)]
+    need = min(max(math.exp(mean), rungs[0]), rungs[-1])
+    # The run stops at a rung: the one above, or by luck the one below. Half way is never far off.
+    return math.sqrt(need * rungs[bisect.bisect_left(rungs, need)])

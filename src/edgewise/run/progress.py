@@ -48,6 +48,8 @@ class View:
         Seconds since the start, and to the expected end (NaN while that is anybody's guess).
     goal : Goal or None
         What the draws are to reach; None where all `max_draws` are made.
+    expected_draws : float
+        Draws of each chain at the expected end; in warm-up, the fewest that there may be.
     """
 
     phase: str
@@ -57,6 +59,7 @@ class View:
     elapsed: float
     remaining: float
     goal: Goal | None = None
+    expected_draws: float = float("nan")
 
     @property
     def target_ess(self) -> float | None:
@@ -237,9 +240,18 @@ def _precision(seen: Look, goal: Goal | None) -> str:
     return f"error {seen.error:.3f} of {goal.error:g}{slow}, {words}"
 
 
-def duration(seconds: float) -> str:
+def seconds(limit: float) -> str:
+    """A limit as it was given, but for what was spent before the run.
+
+    >>> seconds(0.05), seconds(599.98)
+    ('0.05 s', '600 s')
+    """
+    return f"{limit:.3g} s" if limit < 100 else f"{limit:.0f} s"
+
+
+def duration(span: float) -> str:
     """Seconds in words: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    whole = max(0, round(seconds))
+    whole = max(0, round(span))
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:

@@ -85,6 +85,8 @@ def will_not_fit(chains: Sequence[RunningChain], lanes: int, elapsed: float, max
     """Seconds that warm-up will clearly need in all, if more than `max_time`; None where it may fit."""
     if elapsed < EARLIEST_SHARE * max_time or any(chain.seconds_per_iteration <= 0 for chain in chains):
         return None
-    each = [max(0, chain.warm_up - chain.iteration) * chain.seconds_per_iteration for chain in chains]
+    # One slow slice on a busy machine is no reason to warn.
+    pace = min(chain.seconds_per_iteration for chain in chains)
+    each = [max(0, chain.warm_up - chain.iteration) * pace for chain in chains]
     needed = elapsed + max(max(each), sum(each) / lanes)
     return needed if needed > CLEARLY * max_time else None
