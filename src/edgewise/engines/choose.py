@@ -15,11 +15,23 @@ FEWEST_PARTICLES = 384
 PARTICLES_PER_ROW = 3.0
 STATES_PER_PARTICLE = 30.0
 
+ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
+# Most variables whose states are summed one by one.
+LARGEST_TABLE = 20
+
 ENGINES = {
     "exact": "edgewise.engines.exact:ExactEngine",
     "langevin": "edgewise.engines.langevin:LangevinEngine",
     "particle": "edgewise.engines.particle:ParticleEngine",
+    "surrogate": "edgewise.engines.stretch:SurrogateEngine",
 }
+
+
+def resolve(name: str, problem: Problem) -> str:
+    """Where the class of an engine is found: exact beyond the table of states is another class."""
+    if name == "exact" and problem.features.n_variables > LARGEST_TABLE:
+        return ELIMINATION
+    return name
 
 
 def load_engine(name: str) -> type[Engine]:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from edgewise.draws.draws import Draws
 from edgewise.engines.averages import surrogate_arrays
 from edgewise.engines.common import LineEngine, read_settings
 from edgewise.engines.protocol import Problem
@@ -90,7 +91,7 @@ class StretchEngine(LineEngine):
     @property
     def meeting(self) -> int | None:
         """The iteration at which the chains meet next."""
-        return None if self.iteration >= self.warm_up else self.warm_up
+        return self.warm_up if self._knowledge is None or not self._knowledge["last"][0] else None
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         from edgewise.kernels.random import lane_streams
@@ -132,7 +133,7 @@ class StretchEngine(LineEngine):
         self._decider = Decider(
             trusting=trusting,
             steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)),
-            repeats=repeats,
+            repeats=repeats if knowledge is not None else 0,
             walks=float(self.settings.walks),
             scales=2.0 / np.sqrt(np.diag(self._surrogate.precision).astype(float) + flat),
             bias_scales=2.0 / np.sqrt(np.diag(self._surrogate.bias_precision)),
@@ -149,12 +150,10 @@ class StretchEngine(LineEngine):
     def _renew(self) -> None:
         pass
 
-    def advance(self, iterations: int, thin: int = 1) -> Any:
+    def advance(self, iterations: int, thin: int = 1) -> Draws:
         """Learn in warm-up, walk after it."""
         if self.iteration >= self.warm_up:
             return super().advance(iterations, thin)
-        from edgewise.draws.draws import Draws
-
         if self.iteration + iterations > self.warm_up:
             raise ValueError("a block of iterations must not cross a meeting")
         self._learn(iterations)
@@ -200,21 +199,19 @@ class StretchEngine(LineEngine):
             recorder,
         )
 
-    def contribution(self) -> dict[str, np.ndarray]:
-        """What this chain brings to a meeting."""
-        prefix = "moments."
-        sums = {k.removeprefix(prefix): v for k, v in self._arrays.items() if k.startswith(prefix)}
-        return sums | {"group": self._arrays["group"], "iteration": np.array([self.iteration])}
-
     @classmethod
     def pool(
         cls,
         problem: Problem,
         settings: Mapping[str, Any] | None,
-        contributions: Sequence[Mapping[str, np.ndarray]],
+        states: Sequence[Mapping[str, np.ndarray]],
         before: Mapping[str, np.ndarray] | None,
     ) -> dict[str, np.ndarray]:
-        """The averages of all chains, and whether to go on learning."""
+        """What the chains, met in these states, know together: the averages, and whether to go on learning."""
+        prefix = "moments."
+        contributions = [
+            {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)} for state in states
+        ]
         chosen = read_settings(cls.Settings, cls.name, settings)
         rounds = 0 if before is None else int(before["round"][0])
         made = surrogate_arrays(problem, in_play(problem), contributions, chosen.particles, COUNTS)
@@ -230,7 +227,7 @@ class StretchEngine(LineEngine):
             "round": np.array([rounds + 1]),
             "spreads": np.array(history),
             "last": np.array([last]),
-            "end": np.array([int(contributions[0]["iteration"][0])]),
+            "end": np.array([int(states[0]["iteration"])]),
         }
 
     @classmethod

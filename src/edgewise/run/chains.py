@@ -20,7 +20,7 @@ import numpy as np
 
 from edgewise._version import __version__
 from edgewise.draws.draws import Draws
-from edgewise.engines.choose import choose, load_engine
+from edgewise.engines.choose import choose, load_engine, resolve
 from edgewise.engines.protocol import Problem
 from edgewise.run.checkpoint import Checkpoint
 from edgewise.run.conductor import Conductor, Earlier
@@ -81,6 +81,8 @@ class RunResult:
         ESS and R-hat when the chains last met.
     info : RunInfo
         How the run was made and why it stopped.
+    knowledge : mapping of arrays or None
+        What the chains learned together in warm-up.
     """
 
     draws: list[Draws]
@@ -90,6 +92,7 @@ class RunResult:
     all_draws: list[Draws]
     last_look: Look | None
     info: RunInfo
+    knowledge: Mapping[str, np.ndarray] | None = None
 
 
 def run(
@@ -121,7 +124,7 @@ def run(
     chosen = engine_name == "auto"
     if chosen:
         engine_name, reason = choose(problem)
-    load_engine(engine_name)
+    load_engine(resolve(engine_name, problem))
     settings = dict(options.settings or {})
     open_seed = seed is None and previous is None
     if previous is not None:
@@ -204,6 +207,7 @@ def run(
         [chain.draws() for chain in conductor.chains],
         conductor.last_look,
         info,
+        conductor.plan.knowledge,
     )
 
 
@@ -213,10 +217,10 @@ def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) 
     saved = [len(chain.draws) for chain in stored] or [0] * chains
     if previous is not None and (not stored or sum(map(len, previous.all_draws)) > sum(saved)):
         info = previous.info
-        return Earlier(previous.states, previous.all_draws, saved, info["thin"], info["seconds"])
+        return Earlier(previous.states, previous.all_draws, saved, info["thin"], info["seconds"], previous.knowledge)
     if store is not None and stored:
         states, draws = [chain.state for chain in stored], [chain.draws for chain in stored]
-        return Earlier(states, draws, saved, store.notes["thin"], store.notes["seconds"])
+        return Earlier(states, draws, saved, store.notes["thin"], store.notes["seconds"], store.knowledge)
     return None
 
 

@@ -31,7 +31,7 @@ from edgewise.run import lock
 from edgewise.run.lock import Lock
 
 FORMAT = "edgewise checkpoint 1"
-_NAME = re.compile(r"(generation|draws)-(\d{8})\.npz")
+_NAME = re.compile(r"(generation|draws|shared)-(\d{8})\.npz")
 _LEFTOVER = re.compile(rf"\.?{_NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
 
@@ -60,15 +60,19 @@ class Checkpoint:
         What was found; empty when there was nothing to resume.
     notes : dict
         Small facts saved with the newest generation.
+    knowledge : dict of arrays or None
+        What the chains of that generation had learned together.
     """
 
     path: Path
     identity: dict[str, Any]
     chains: list[StoredChain] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
+    knowledge: dict[str, np.ndarray] | None = None
     _segments: list[dict[str, Any]] = field(default_factory=list)
     _next: int = 0
     _damaged: set[int] = field(default_factory=set)
+    _shared: str | None = None
     _lock: Lock | None = None
 
     @classmethod
@@ -121,6 +125,13 @@ class Checkpoint:
         self._next = number + 1
         self._tidy(number)
 
+    def share(self, knowledge: State) -> None:
+        """Write what the chains know together from now on; the next generation refers to it."""
+        number = self._next
+        self._write(f"shared-{number:08d}.npz", knowledge)
+        self._shared = f"shared-{number:08d}.npz"
+        self._next = number + 1
+
     def _write_generation(
         self,
         number: int,
@@ -136,6 +147,7 @@ class Checkpoint:
             "identity": self.identity,
             "notes": dict(notes),
             "segments": list(segments),
+            "shared": self._shared,
             "chains": len(states),
             "arrays": sorted(arrays),
             "saved": time.strftime("%Y-%m-%d %H:%M:%S"),
@@ -166,9 +178,16 @@ class Checkpoint:
         )
         keep = set(generations[-2:])
         wanted = {segment["file"] for segment in self._segments}
+        # A generation refers to the newest shared file before it.
+        shared = sorted(n for kind, n in self._numbered() if kind == "shared")
+        first = min(keep, default=0)
+        in_use = {n for n in shared if n > first} | set([n for n in shared if n < first][-1:])
         for kind, number in self._numbered():
             name = f"{kind}-{number:08d}.npz"
-            old = number not in keep if kind == "generation" else name not in wanted and number <= newest
+            if kind == "shared":
+                old = number not in in_use
+            else:
+                old = number not in keep if kind == "generation" else name not in wanted and number <= newest
             if old:
                 with contextlib.suppress(OSError):
                     (self.path / name).unlink()
@@ -251,6 +270,11 @@ class Checkpoint:
             state = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
             draws = Draws.concatenate(pieces[c]) if pieces[c] else Draws.empty(0)
             chains.append(StoredChain(state or None, draws))
+        shared = manifest.get("shared")
+        if shared is not None and not (isinstance(shared, str) and _NAME.fullmatch(shared)):
+            raise _Damaged(f"{name}: {shared!r} is no file of a checkpoint")
+        self._shared = shared
+        self.knowledge = None if shared is None else _load(self.path / shared)
         self.chains = chains
         self.notes = manifest["notes"]
         self._segments = manifest["segments"]

@@ -31,11 +31,18 @@ def prepare(engine_name: str, all_pairs: bool, max_order: int, settings: Mapping
     if key not in _prepared:
         kind, tiny, seed = load_engine(engine_name), _tiny(all_pairs, max_order), np.random.SeedSequence(0)
         with _no_collecting():
+            chosen = {**settings, "warm_up": PREPARING_ITERATIONS}
             try:
-                engine = kind(tiny, {**settings, "warm_up": PREPARING_ITERATIONS}, seed)
+                engine = kind(tiny, chosen, seed)
             except DataError:
-                engine = kind(tiny, settings, seed)  # an engine without that setting, or a wrong one
+                chosen = dict(settings)
+                engine = kind(tiny, chosen, seed)  # an engine without that setting, or a wrong one
             engine.advance(min(PREPARING_ITERATIONS, engine.warm_up))
+            knowledge = None
+            while getattr(engine, "meeting", None) is not None:
+                engine.advance(engine.warm_up - engine.iteration)
+                knowledge = kind.pool(tiny, chosen, [engine.state()], knowledge)  # type: ignore[attr-defined]
+                engine = kind.restore(tiny, chosen, engine.state(), knowledge)
             if engine.iteration >= engine.warm_up:
                 engine.advance(PREPARING_ITERATIONS)
         _prepared.add(key)

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Earlier:
     saved: Sequence[int]
     thin: int | None
     seconds: float
+    knowledge: Mapping[str, np.ndarray] | None = None
 
 
 @dataclass(eq=False)
@@ -94,7 +95,7 @@ class Conductor:
         before = time.monotonic()
         features = self.plan.problem.features
         future = self.pool.submit(
-            prepare, self.plan.engine, features.all_pairs, features.max_order, self.plan.settings
+            prepare, self.plan.path, features.all_pairs, features.max_order, self.plan.settings
         )
         told = False
         while not wait([future], timeout=POLL_SECONDS).done:
@@ -110,6 +111,8 @@ class Conductor:
     def gather(self, seed: Any, starts: Sequence[str], earlier: Earlier | None) -> None:
         """Create the chains, or rebuild them where they were."""
         seeds = np.random.SeedSequence(seed).spawn(len(starts))
+        if earlier and earlier.knowledge is not None:
+            self.plan = replace(self.plan, knowledge=earlier.knowledge)
         resident = is_resident(self.pool)
         for index, start in enumerate(starts):
             state = earlier.states[index] if earlier else None
@@ -134,7 +137,7 @@ class Conductor:
 
     def conduct(self) -> None:
         """Warm up, then climb the ladder until the draws suffice."""
-        if not self._advance(lambda chain: chain.warm_up):
+        if not self._warm_up():
             return
         if self.thin is None:
             # One value for all chains: the upper median is not carried away by one odd chain.
@@ -156,6 +159,20 @@ class Conductor:
                 if enough(options, self.last_look):
                     self.enough = True
                     return
+
+    def _warm_up(self) -> bool:
+        """Warm up; chains that learn together meet after every round of it. False when cut short."""
+        while True:
+            if not self._advance(lambda chain: chain.warm_up):
+                return False
+            if self.chains[0].meeting is None:
+                return True
+            self.plan = self.plan.after_meeting([chain.state() for chain in self.chains])
+            self.saver.share(self.plan.knowledge)
+            for chain in self.chains:
+                self._submit(chain, chain.adoption(self.plan))
+            while self._in_flight:
+                self._collect()
 
     def finish(self) -> int:
         """Save the end and return the number of draws that all chains have to show."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import pickle
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from edgewise.engines.choose import load_engine
+import numpy as np
+
+from edgewise.engines.choose import load_engine, resolve
 from edgewise.engines.protocol import Engine, Problem
 
 MOST_KEPT = 4
@@ -26,11 +28,12 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What all chains of a run share."""
+    """What all chains of a run share; `knowledge` is what they learned together in warm-up."""
 
     problem: Problem
     engine: str
     settings: Mapping[str, Any]
+    knowledge: Mapping[str, np.ndarray] | None = None
 
     @cached_property
     def packed(self) -> bytes:
@@ -44,7 +47,23 @@ class Plan:
 
     def kind(self) -> type[Engine]:
         """Class of the engine."""
-        return load_engine(self.engine)
+        return load_engine(self.path)
+
+    @property
+    def path(self) -> str:
+        """Where the class of the engine is found."""
+        return resolve(self.engine, self.problem)
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> Engine:
+        """Rebuild a chain from its state."""
+        if self.knowledge is None:
+            return self.kind().restore(self.problem, self.settings, state)
+        return self.kind().restore(self.problem, self.settings, state, self.knowledge)
+
+    def after_meeting(self, states: Sequence[Mapping[str, np.ndarray]]) -> Plan:
+        """The plan with what the chains, met in these states, know together."""
+        pooled = self.kind().pool(self.problem, self.settings, states, self.knowledge)  # type: ignore[attr-defined]
+        return replace(self, knowledge=pooled)
 
     def ticket(self, whole: bool = False) -> Ticket:
         """What travels with a slice: the token, or the `whole` plan too."""

@@ -77,6 +77,18 @@ class Saver:
             pictures.append((state, draws))
         self._write(pictures, notes, time.monotonic)
 
+    def share(self, knowledge: Mapping[str, np.ndarray] | None) -> None:
+        """Save what the chains learned together when they met; photographs from before are of no use."""
+        if self.store is None or knowledge is None:
+            return
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None
+        started = time.monotonic()
+        self._round = None
+        self.store.share(knowledge)
+        self.seconds += time.monotonic() - started
+
     def close(self) -> None:
         """Wait for the last write and release the checkpoint."""
         if self._writer is not None:

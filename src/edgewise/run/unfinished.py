@@ -71,7 +71,7 @@ def _finished(future: Future[Glimpse] | None, task: tuple[Any, ...]) -> Glimpse:
 def _glimpse(plan: Plan | Ticket, state: Mapping[str, np.ndarray], iterations: int, thin: int) -> Glimpse:
     known = plan.plan() if isinstance(plan, Ticket) else plan
     assert known is not None
-    engine = known.kind().restore(known.problem, known.settings, state)
+    engine = known.restore(state)
     engine.warm_up = min(engine.warm_up, engine.iteration)
     # Draws are kept at multiples of `thin` after warm-up, wherever the chain is by now.
     reach = iterations + (engine.warm_up - engine.iteration) % thin

@@ -65,6 +65,7 @@ class Delivery:
     facts: Facts | None
     iteration: int
     warm_up: int
+    meeting: int | None
     thin: int
     seconds: float
 
@@ -86,6 +87,7 @@ class RunningChain:
         self.resident = resident
         self.iteration = 0
         self.warm_up = -1  # not known before the engine is built
+        self.meeting: int | None = None
         self.thin = 1
         self.seen = (0, float("nan"))
         self.seen_at = float("-inf")
@@ -105,6 +107,11 @@ class RunningChain:
         if self.resident:
             return _create_resident, self.plan, self.seed, self.start, self._state
         return self._send(_create_travelling, self.seed, self.start, self._state)
+
+    def adoption(self, plan: Plan) -> tuple[Any, ...]:
+        """Task that rebuilds the engine where it is, under another plan."""
+        self._state, self._engine, self.plan = self.state(), None, plan
+        return self.creation()
 
     def slice(self, iterations: int, thin: int) -> tuple[Any, ...]:
         """Task that runs `iterations` iterations."""
@@ -133,8 +140,10 @@ class RunningChain:
         """Put a finished slice behind what is there."""
         if isinstance(delivery, tuple):
             delivery, self._engine = delivery
+            self._state = None
         advanced = delivery.iteration - self.iteration
         self.iteration, self.warm_up, self.thin = delivery.iteration, delivery.warm_up, delivery.thin
+        self.meeting = delivery.meeting
         if delivery.state is not None:
             self._state, self._facts = delivery.state, delivery.facts
         if advanced > 0 and delivery.seconds > 0:
@@ -178,7 +187,7 @@ class RunningChain:
         """Per-candidate totals of the engine; only between slices."""
         engine = self._engine
         if engine is None:
-            engine = self.plan.kind().restore(self.plan.problem, self.plan.settings, self.state())
+            engine = self.plan.restore(self.state())
         return {key: np.array(value) for key, value in engine.edge_sums().items()}
 
 
@@ -192,7 +201,7 @@ def _create(
 ) -> Engine:
     if state is None:
         return plan.kind()(plan.problem, plan.settings, seed, start)
-    return plan.kind().restore(plan.problem, plan.settings, state)
+    return plan.restore(state)
 
 
 def _create_resident(plan: Plan, *arguments: Any) -> tuple[Delivery, Engine]:
@@ -219,7 +228,7 @@ def _advance_travelling(
     plan = ticket.plan()
     if plan is None:
         return Unknown(ticket.token)
-    engine = plan.kind().restore(plan.problem, plan.settings, state)
+    engine = plan.restore(state)
     started = time.monotonic()
     draws = engine.advance(iterations, thin)
     return _deliver(engine, draws, time.monotonic() - started, True)
@@ -228,7 +237,8 @@ def _advance_travelling(
 def _deliver(engine: Engine, draws: Draws | None, seconds: float, travelling: bool) -> Delivery:
     state = {key: np.array(value) for key, value in engine.state().items()} if travelling else None
     facts = _facts(engine) if travelling else None
-    return Delivery(draws, state, facts, engine.iteration, engine.warm_up, engine.thin, seconds)
+    meeting = getattr(engine, "meeting", None)
+    return Delivery(draws, state, facts, engine.iteration, engine.warm_up, meeting, engine.thin, seconds)
 
 
 def _facts(engine: Engine) -> Facts:
