@@ -16,6 +16,12 @@ from edgewise.engines.protocol import Problem
 VARIANCE_FLOOR = 0.3
 # Keeps the matrix positive definite where particles are few.
 RIDGE = 1e-3
+# Directions in which the posterior varies this much more than the surrogate are bent, so many at most.
+MULTIMODAL = 1.6
+MOST_BENT = 12
+FEWEST_TO_BEND = 300
+VARIES = 0.2
+MOST_FLATTENED = 0.7
 # How often a position is chosen for a decision of its own, relative to the most uncertain ones.
 LOWEST_CHOICE = 0.05
 ACTIVE_CHOICE = 0.5
@@ -41,17 +47,22 @@ def surrogate_arrays(
 
     # On one thread the sums have one order, whatever the machine has to offer.
     with threadpool_limits(1):
-        return _regression(problem, candidates, *_averages(problem, candidates, sums, particles, counts))
+        phis, means, covariance, occupied = _averages(problem, candidates, sums, particles, counts)
+        bend(float(problem.statistics.n_rows), phis, means, covariance)
+        return _regression(
+            problem, candidates, phis.mean(axis=0), means.mean(axis=0), covariance, occupied
+        )
 
 
 def _averages(
     problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Posterior averages of phi, mu and the covariance of the features (10.1), and of the indicators."""
+    """Parameters and means of all draws; posterior averages (10.1) of covariances and indicators."""
     draws = sum(int(part["filled"][0]) for part in sums)
     kept = sum(int(part["filled"][1]) for part in sums)
-    phi = sum(part["phi"] for part in sums) / draws
-    mean = sum(part["means"] for part in sums) / (draws * particles * counts)
+    phi = np.concatenate([part["phi"][: int(part["filled"][0])] for part in sums])
+    mean = np.concatenate([part["means"][: int(part["filled"][0])] for part in sums])
+    mean = mean / float(particles * counts)
     occupied = sum(part["occupied"] for part in sums) / draws
     products = np.zeros(sums[0]["products"].shape)
     for part in sums:
@@ -65,6 +76,43 @@ def _averages(
     covariance += np.tril(products, -1).T
     covariance /= kept * (particles - 1)
     return phi, mean, covariance, occupied
+
+
+def bend(rows: float, phis: np.ndarray, means: np.ndarray, C: np.ndarray) -> None:
+    """Where the posterior has several modes, take the slope of the means between them (10.2) into C.
+
+    The average covariance is the slope of mu(phi) as far as phi is Gaussian. Directions in which it varies
+    more than the surrogate expects are not; there the draws themselves tell the slope.
+    """
+    draws = len(phis)
+    deviation = phis - phis.mean(axis=0)
+    spread = deviation.std(axis=0)
+    # In play there, with enough draws to say something about every direction.
+    varies = spread * np.sqrt(np.maximum(rows * np.diag(C), 1e-12)) > VARIES
+    here = np.flatnonzero(varies)
+    if draws < FEWEST_TO_BEND or len(here) < 2:
+        return
+    block = C[np.ix_(here, here)]
+    precision = rows * block
+    precision[np.diag_indices_from(precision)] *= 1 + 1e-6
+    try:
+        root = np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        return
+    white = deviation[:, here] @ root
+    values, vectors = np.linalg.eigh(white.T @ white / draws)
+    chosen = np.flatnonzero(values > MULTIMODAL)[::-1][:MOST_BENT]
+    if not len(chosen):
+        return
+    along = white @ vectors[:, chosen]
+    directions = np.linalg.solve(root.T, vectors[:, chosen])
+    missing = (means - means.mean(axis=0))[:, here] - deviation[:, here] @ block
+    # In units in which the surrogate's own slope is the identity.
+    slope = rows * directions.T @ (missing.T @ along) / (along**2).sum(axis=0)
+    values, vectors = np.linalg.eigh((slope + slope.T) / 2)
+    images = (C[:, here] @ directions) @ vectors
+    # Scaled along directions, the matrix stays positive definite.
+    C += rows * (images * np.maximum(values, -MOST_FLATTENED)) @ images.T
 
 
 def _regression(

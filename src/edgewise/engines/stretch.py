@@ -40,7 +40,7 @@ WORSE = 1.5
 WEIGHED = 16
 SNAPSHOTS = 32
 SWEEPS_OF_A_LESSON = 3.0
-SWEEPS_OF_A_STRETCH = 6.0
+SWEEPS_OF_A_STRETCH = 4.0
 FOLLOW = 4
 COUNTS = 8
 # Sums of products are whole numbers in 32 bits, one for every two features.
@@ -71,7 +71,7 @@ class StretchSettings:
     warm_up: int = 640
     thin: int = 1
     sweeps: float = 0.0
-    repeats: int = 4
+    repeats: int = 2
     walks: float = 0.1
     cells: int = 1 << 22
 
@@ -110,7 +110,8 @@ class StretchEngine(LineEngine):
         from edgewise.kernels.learning import empty_moments
 
         p, n = self.problem.features.n_variables, self.settings.particles
-        moments = empty_moments(len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
+        ends = [0, *ends_of_rounds(self.settings.warm_up, int(self._arrays["round"][0]))]
+        moments = empty_moments(ends[-1] - ends[-2], len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
         self._arrays |= {f"moments.{name}": value for name, value in moments._asdict().items() if name != "words"}
 
     def _derive(self) -> None:

@@ -1,7 +1,7 @@
 """Learning the averages of the surrogate (docs/method.md, 10): the walker goes, particles follow, sums grow.
 
-**Moments** are sums over the draws of a round: ``phi`` of the biases and the parameters in play, ``means`` of
-the features counted over particles and ``occupied`` of the indicators, all over the same draws; ``products`` of every two features over the
+**Moments** are of the draws of a round: ``phi`` the biases and the parameters in play of each, ``means`` the
+features counted over its particles; ``occupied`` sums of the indicators, ``products`` of every two features over the
 draws of which ``snapshots`` keeps the counts; ``weights`` of some draws where there is an oracle; ``filled``
 (draws, snapshots, weights). ``words`` is scratch.
 """
@@ -27,12 +27,12 @@ Lesson = namedtuple("Lesson", "moves follow counts snapshot_every weigh_every")
 
 @kernel
 def add_parameters(candidates, chain, phi, occupied):
-    """Add the present biases, and the parameters and indicators in play."""
+    """Keep the present biases and the parameters in play; add the indicators."""
     p = chain.bias.shape[0]
     for i in range(p):
-        phi[i] += chain.bias[i]
+        phi[i] = chain.bias[i]
     for k in range(candidates.shape[0]):
-        phi[p + k] += chain.theta[candidates[k]]
+        phi[p + k] = chain.theta[candidates[k]]
         occupied[k] += 1.0 if chain.graph.place[candidates[k]] >= 0 else 0.0
 
 
@@ -63,8 +63,8 @@ def learn(rules, sums, chain, surrogate, oracle, decider, X, lanes, lesson, mome
         for _ in range(lesson.counts):
             fresh_sweep(X, lanes, chain.bias, chain.theta, chain.graph, field, scratch)
             pack_features(X, decider.members, moments.words)
-            add_means(moments.words, moments.means)
-        add_parameters(surrogate.candidates, chain, moments.phi, moments.occupied)
+            add_means(moments.words, moments.means[draw])
+        add_parameters(surrogate.candidates, chain, moments.phi[draw], moments.occupied)
         kept = moments.filled[SNAPSHOTS]
         if draw % lesson.snapshot_every == 0 and kept < moments.snapshots.shape[0]:
             add_means(moments.words, moments.snapshots[kept])
@@ -73,12 +73,14 @@ def learn(rules, sums, chain, surrogate, oracle, decider, X, lanes, lesson, mome
         moments.filled[DRAWS] = draw + 1
 
 
-def empty_moments(positions: int, n_variables: int, particles: int, snapshots: int, weights: int) -> Moments:
+def empty_moments(
+    draws: int, positions: int, n_variables: int, particles: int, snapshots: int, weights: int
+) -> Moments:
     """Nothing added up yet."""
     features = n_variables + positions
     return Moments(
-        phi=np.zeros(features),
-        means=np.zeros(features, np.int64),
+        phi=np.zeros((draws, features)),
+        means=np.zeros((draws, features), np.int32),
         occupied=np.zeros(positions),
         products=np.zeros((features, features), np.int32),
         snapshots=np.zeros((snapshots, features), np.int32),
