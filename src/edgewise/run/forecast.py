@@ -2,13 +2,8 @@
 
 Effective draws grow with the number of draws, the square of an error falls with it, and so does what the
 square of R-hat is above one: the variance between chains over the variance within. Each look therefore names
-a number of draws at which every criterion would be met (:func:`draws_wanted`).
-
-The forecast of the end (:func:`expected_draws`) is more careful with it. Effective draws count the variance
-between the chains already, while the largest R-hat of many edges jumps about, so that R-hat moves the
-forecast a part of the way only. The looks so far are averaged on a logarithmic scale, later ones more. And
-the slowest of many edges looks slower than it is as long as there are few draws, so that a long way is
-shortened a little. The three constants were chosen on eleven runs of ``benchmarks.time_left``.
+a number of draws at which every criterion would be met; the largest one counts, and the looks so far are
+averaged on a logarithmic scale, later ones more.
 """
 
 from __future__ import annotations
@@ -21,9 +16,7 @@ from dataclasses import dataclass
 from edgewise.run.options import RunOptions
 from edgewise.run.stopping import Goal, Look, goal, ladder
 
-MEMORY = 0.7  # weight of a look relative to the next one
-R_HAT_PART = 0.25  # share of the way to what R-hat wants
-LENGTH = 0.9  # power of how many times longer than so far the run is to be
+MEMORY = 0.5  # weight of a look relative to the next one
 PACE_SECONDS = 1.0
 
 
@@ -44,13 +37,11 @@ class Pace:
 
 def draws_wanted(wanted: Goal, seen: Look) -> float:
     """Draws per chain at which a run that goes on as up to this look would meet all criteria."""
-    return seen.draws * max(_until_precise(wanted, seen), until_agreement(seen.r_hat, wanted.r_hat))
-
-
-def _until_precise(wanted: Goal, seen: Look) -> float:
-    """How many times the draws so far it takes until effective draws and error are as asked."""
-    error = (seen.error / wanted.error) ** 2 if math.isfinite(wanted.error) else 0.0
-    return max(wanted.ess / seen.ess if seen.ess > 0 else math.inf, error)
+    needs = [wanted.ess / seen.ess if seen.ess > 0 else math.inf]
+    if math.isfinite(wanted.error):
+        needs.append((seen.error / wanted.error) ** 2)
+    needs.append(until_agreement(seen.r_hat, wanted.r_hat))
+    return seen.draws * max(needs)
 
 
 def until_agreement(r_hat: float, limit: float) -> float:
@@ -71,13 +62,6 @@ def rounded_up(draws: float, most: float = 1e9) -> int:
     return max(100, math.ceil(min(draws, most) / 100) * 100)
 
 
-def _foreseen(wanted: Goal, seen: Look) -> float:
-    precise, agreed = _until_precise(wanted, seen), until_agreement(seen.r_hat, wanted.r_hat)
-    if agreed > precise > 0:
-        precise *= (agreed / precise) ** R_HAT_PART
-    return seen.draws * precise
-
-
 def expected_draws(options: RunOptions, looks: Sequence[Look], made: int = 0) -> float:
     """Draws per chain at which the run will probably stop, when it has `made` so many.
 
@@ -86,7 +70,7 @@ def expected_draws(options: RunOptions, looks: Sequence[Look], made: int = 0) ->
     wanted = goal(options)
     if wanted is None:
         return options.max_draws
-    told = [need for need in (_foreseen(wanted, seen) for seen in looks) if 0 < need < math.inf]
+    told = [need for need in (draws_wanted(wanted, seen) for seen in looks) if 0 < need < math.inf]
     rungs = [rung for rung in ladder(options.min_draws, options.max_draws) if rung >= options.min_draws]
     past = max(made, looks[-1].draws + 1 if looks else 0)
     rungs = [rung for rung in rungs if rung >= past] or rungs[-1:]
@@ -94,8 +78,6 @@ def expected_draws(options: RunOptions, looks: Sequence[Look], made: int = 0) ->
         return rungs[0]
     weights = [MEMORY ** (len(told) - 1 - k) for k in range(len(told))]
     mean = sum(weight * math.log(need) for weight, need in zip(weights, told)) / sum(weights)
-    now = looks[-1].draws
-    need = now * (math.exp(mean) / now) ** LENGTH
-    need = min(max(need, rungs[0]), rungs[-1])
+    need = min(max(math.exp(mean), rungs[0]), rungs[-1])
     # The run stops at a rung: the one above, or by luck the one below. Half way is never far off.
     return math.sqrt(need * rungs[bisect.bisect_left(rungs, need)])
