@@ -31,16 +31,16 @@ SET_SIZES = (3, 4, 6)
 RIVAL_CORRELATION = 0.1
 RIVAL_SHARE = 0.3
 SELDOM = 0.01
-# Walks on a new surrogate that show which positions are rivals, and their lengths in sweeps.
-REHEARSALS = 1
-REHEARSED = 2000
+# Sweeps of the walk on a new surrogate that shows which positions are rivals.
+REHEARSED = 1000
 REHEARSAL_SEED = 7
 
 Arrays = dict[str, np.ndarray]
 
 
 def surrogate_arrays(
-    problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
+    problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int,
+    rehearse: bool,
 ) -> Arrays:
     """The averaged quadratic (10.1) as a regression with the biases integrated out (10.2), (10.3)."""
     from threadpoolctl import threadpool_limits
@@ -50,7 +50,7 @@ def surrogate_arrays(
         phis, means, covariance, occupied = _averages(problem, candidates, sums, particles, counts)
         bend(float(problem.statistics.n_rows), phis, means, covariance)
         return _regression(
-            problem, candidates, phis.mean(axis=0), means.mean(axis=0), covariance, occupied
+            problem, candidates, phis.mean(axis=0), means.mean(axis=0), covariance, occupied, rehearse
         )
 
 
@@ -116,7 +116,8 @@ def bend(rows: float, phis: np.ndarray, means: np.ndarray, C: np.ndarray) -> Non
 
 
 def _regression(
-    problem: Problem, candidates: np.ndarray, phi: np.ndarray, mean: np.ndarray, C: np.ndarray, occupied: np.ndarray
+    problem: Problem, candidates: np.ndarray, phi: np.ndarray, mean: np.ndarray, C: np.ndarray, occupied: np.ndarray,
+    rehearse: bool,
 ) -> Arrays:
     rows, p = float(problem.statistics.n_rows), problem.features.n_variables
     sums = np.concatenate([problem.statistics.singles, problem.statistics.cliques[candidates]]).astype(float)
@@ -149,17 +150,17 @@ def _regression(
         "phi": phi,
         "occupied": occupied,
     }
-    return arrays | _choices(problem, arrays)
+    return arrays | _choices(problem, arrays, rehearse)
 
 
-def _choices(problem: Problem, arrays: Arrays) -> Arrays:
+def _choices(problem: Problem, arrays: Arrays, rehearse: bool) -> Arrays:
     """How often each position is decided, and which are decided together.
 
     They come from the surrogate alone: from a walk on it that begins at its average graph.
     """
     occupied = arrays["occupied"]
     chosen = _choose(arrays["precision"], occupied, _by_features(arrays["precision"], occupied))
-    for _ in range(REHEARSALS):
+    if rehearse:
         trace = _rehearse(problem, arrays | chosen)
         occupied = (trace.sum(axis=0) + 0.5) / (len(trace) + 1.0)
         chosen = _choose(arrays["precision"], occupied, _by_indicators(trace, occupied))

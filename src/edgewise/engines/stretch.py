@@ -38,7 +38,9 @@ WORTH_IT = 0.85
 # A surrogate this much worse than the one before is not kept.
 WORSE = 1.5
 WEIGHED = 16
-SNAPSHOTS = 32
+# Draws of a round whose particles are counted for every two features: the dearest part of it.
+SNAPSHOTS = 12
+SNAPSHOT_EVERY = 6
 SWEEPS_OF_A_LESSON = 3.0
 SWEEPS_OF_A_STRETCH = 4.0
 FOLLOW = 4
@@ -175,7 +177,7 @@ class StretchEngine(LineEngine):
             moves=self._knowledge is not None,
             follow=FOLLOW,
             counts=COUNTS,
-            snapshot_every=max(1, -(-length // SNAPSHOTS)),
+            snapshot_every=max(SNAPSHOT_EVERY, -(-length // SNAPSHOTS)),
             weigh_every=max(1, length // WEIGHED),
         )
         scratch = np.zeros((2, n), np.float32)
@@ -215,7 +217,10 @@ class StretchEngine(LineEngine):
         ]
         chosen = read_settings(cls.Settings, cls.name, settings)
         rounds = 0 if before is None else int(before["round"][0])
-        made = surrogate_arrays(problem, in_play(problem), contributions, chosen.particles, COUNTS)
+        rehearse = rounds + 1 >= TRUSTED_ROUNDS
+        made = surrogate_arrays(
+            problem, in_play(problem), contributions, chosen.particles, COUNTS, rehearse=rehearse
+        )
         spread = cls._spread(contributions)
         history = [] if before is None else before["spreads"].tolist()
         ends = ends_of_rounds(chosen.warm_up, rounds + 1)
@@ -223,7 +228,9 @@ class StretchEngine(LineEngine):
         last = cls._is_last(history, rounds, ends, chosen.warm_up)
         # Averages along a chain that is right are right; the surrogate's own can miss what it thinks unlikely.
         trusting = not last and (rounds + 1 < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
+        weighed = np.concatenate([part["weights"][: int(part["filled"][2])] for part in contributions])
         return made | {
+            "too_wide": np.array([float(np.isnan(weighed).mean()) if len(weighed) else 0.0]),
             "trusting": np.array([trusting]),
             "round": np.array([rounds + 1]),
             "spreads": np.array(history),
@@ -244,6 +251,7 @@ class StretchEngine(LineEngine):
         """Standard deviation of w under the surrogate that the chains walked on."""
         values = [part["weights"][: int(part["filled"][2])] for part in contributions]
         together = np.concatenate(values)
+        together = together[np.isfinite(together)]
         return float(np.std(together)) if len(together) > 1 else math.nan
 
     @classmethod
