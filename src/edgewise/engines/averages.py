@@ -58,23 +58,21 @@ def _averages(
     problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Parameters and means of all draws; posterior averages (10.1) of covariances and indicators."""
+    from edgewise.kernels.moments import covariance_of
+
     draws = sum(int(part["filled"][0]) for part in sums)
     kept = sum(int(part["filled"][1]) for part in sums)
     phi = np.concatenate([part["phi"][: int(part["filled"][0])] for part in sums])
     mean = np.concatenate([part["means"][: int(part["filled"][0])] for part in sums])
     mean = mean / float(particles * counts)
     occupied = sum(part["occupied"] for part in sums) / draws
-    products = np.zeros(sums[0]["products"].shape)
-    for part in sums:
+    products = sums[0]["products"].copy()
+    for part in sums[1:]:
         products += part["products"]
     # Whole numbers below 2^53: exact in any order.
     snapshots = np.concatenate([part["snapshots"][: int(part["filled"][1])] for part in sums]).astype(float)
     covariance = snapshots.T @ snapshots
-    covariance /= -float(particles)
-    products = np.tril(products)
-    covariance += products
-    covariance += np.tril(products, -1).T
-    covariance /= kept * (particles - 1)
+    covariance_of(products, covariance, float(particles), float(kept), covariance)
     return phi, mean, covariance, occupied
 
 
@@ -119,6 +117,8 @@ def _regression(
     problem: Problem, candidates: np.ndarray, phi: np.ndarray, mean: np.ndarray, C: np.ndarray, occupied: np.ndarray,
     rehearse: bool,
 ) -> Arrays:
+    from edgewise.kernels.moments import single_precision
+
     rows, p = float(problem.statistics.n_rows), problem.features.n_variables
     sums = np.concatenate([problem.statistics.singles, problem.statistics.cliques[candidates]]).astype(float)
     share = (sums + 0.5) / (rows + 1.0)
@@ -132,16 +132,16 @@ def _regression(
     inverse = (inverse + inverse.T) / 2
     cross = C[p:, :p]
     slope = cross @ inverse
+    own = np.diag(C)[p:].copy()
     precision = C[p:, p:]
     precision -= slope @ cross.T
-    precision += precision.T
-    precision *= 0.5
-    own = np.diag(precision).copy()
     # What is left of a feature when the biases are taken out may be lost in rounding, but is never negative.
-    np.fill_diagonal(precision, np.maximum(own, 1e-6 * np.diag(C)[p:] + 1e-12))
+    np.fill_diagonal(precision, np.maximum(np.diag(precision), 1e-6 * own + 1e-12))
+    single = np.empty(precision.shape, np.float32)
+    single_precision(precision, single)
     arrays = {
         "candidates": candidates,
-        "precision": precision.astype(np.float32),
+        "precision": single,
         "pull": pull[p:] - slope @ pull[:p],
         "bias_mean": inverse @ pull[:p],
         "bias_slope": slope,

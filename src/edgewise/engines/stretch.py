@@ -11,6 +11,7 @@ nothing: its posterior is that of the likelihood to second order.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -40,13 +41,13 @@ WORSE = 1.5
 WEIGHED = 16
 # Draws of a round whose particles are counted for every two features: the dearest part of it.
 SNAPSHOTS = 12
-SNAPSHOT_EVERY = 6
+SNAPSHOT_EVERY = 10
 SWEEPS_OF_A_LESSON = 3.0
 SWEEPS_OF_A_STRETCH = 4.0
 FOLLOW = 4
 COUNTS = 8
 # Sums of products are whole numbers in 32 bits, one for every two features.
-LARGEST_MATRIX = 1e9
+LARGEST_MATRIX = 1.6e8
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class StretchSettings:
     sweeps: float = 0.0
     repeats: int = 2
     walks: float = 0.1
-    cells: int = 1 << 22
+    cells: int = 1 << 24
 
 
 class StretchEngine(LineEngine):
@@ -306,12 +307,15 @@ class EliminationEngine(StretchEngine):
     name: ClassVar[str] = "exact"
 
     def _oracle(self) -> Any:
-        from edgewise.kernels.elimination import elimination_room
         from edgewise.kernels.oracles import Elimination
 
-        return Elimination(
-            elimination_room(self.problem.features.n_variables, len(self._candidates), self.settings.cells)
-        )
+        p, count = self.problem.features.n_variables, len(self._candidates)
+        return Elimination(room_of_this_thread(p, count, int(self.settings.cells)))
+
+    def advance(self, iterations: int, thin: int = 1) -> Draws:
+        """Learn in warm-up, decide after it."""
+        self._source = self._oracle()  # engines move from thread to thread, rooms do not
+        return super().advance(iterations, thin)
 
     def _weigh(self) -> None:
         from edgewise.kernels.stretches import weigh
@@ -328,6 +332,19 @@ class SurrogateEngine(StretchEngine):
         from edgewise.kernels.oracles import Trust
 
         return Trust(np.int64(0))
+
+
+_rooms = threading.local()
+
+
+def room_of_this_thread(p: int, candidates: int, cells: int) -> Any:
+    """Scratch for eliminations: it holds nothing between calls, so that all chains of a thread share it."""
+    from edgewise.kernels.elimination import elimination_room
+
+    key = (p, candidates, cells)
+    if getattr(_rooms, "key", None) != key:
+        _rooms.key, _rooms.room = key, elimination_room(*key)
+    return _rooms.room
 
 
 def in_play(problem: Problem) -> np.ndarray:

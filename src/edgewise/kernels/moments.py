@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from edgewise.kernels.compiling import kernel, loop
+from edgewise.kernels.compiling import entry, kernel, loop
 
 BITS = 64
 # Two tiles of a few thousand particles stay in the first-level cache.
@@ -96,3 +96,27 @@ def add_products(words, counts):
         for g in range(0, f + 1, TILE):
             columns = words[g : g + TILE]
             add_common(rows, columns, counts[f : f + TILE, g : g + TILE])
+
+
+@entry
+def covariance_of(products, squares, particles, kept, result):
+    """Average covariance within snapshots, both triangles, from the lower ones of their summed products.
+
+    `squares` are the sums over snapshots of the products of counts.
+    """
+    scale = 1.0 / (kept * (particles - 1.0))
+    for f in range(result.shape[0]):
+        for g in range(f + 1):
+            value = (products[f, g] - squares[f, g] / particles) * scale
+            result[f, g] = value
+            result[g, f] = value
+
+
+@entry
+def single_precision(matrix, result):
+    """The lower triangle of a matrix, mirrored: symmetric to the last bit."""
+    for f in range(result.shape[0]):
+        for g in range(f + 1):
+            value = np.float32(matrix[f, g])
+            result[f, g] = value
+            result[g, f] = value

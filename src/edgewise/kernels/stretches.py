@@ -122,8 +122,10 @@ def try_stretch(rules, sums, chain, surrogate, oracle, decider):
         weight = log_weight(sums, surrogate, walker, log_z, energy, prior)
         change = weight - decider.point[WEIGHT]
         # A state stuck far in the tails would hide what the surrogate is like elsewhere.
-        chain.counters[WEIGHT_SQUARES] += min(change * change, LARGEST_SQUARE)
-        if not metropolis(stream, change):
+        if change * change < LARGEST_SQUARE:
+            chain.counters[WEIGHT_SQUARES] += change * change
+        # A state that the oracle could not weigh is left for any that it can; there is none after warm-up.
+        if not (math.isnan(change) or metropolis(stream, change)):
             take_back(status, surrogate, walker)
             return
         decider.point[WEIGHT] = weight
