@@ -47,7 +47,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    engine : {"auto", "exact", "particle", "langevin"}
+    engine : {"auto", "exact", "particle", "surrogate", "langevin"}
         How to draw; ``"auto"`` chooses by the size of the problem and `engine_reason_` says why.
     chains : int
         Number of independent chains.

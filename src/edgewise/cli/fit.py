@@ -30,7 +30,7 @@ def fit(
     engine: Annotated[
         str,
         typer.Option(
-            help="How to draw: auto, exact, particle or langevin.",
+            help="How to draw: auto, exact, particle, surrogate or langevin.",
             autocompletion=lambda: list(options.ENGINES),
             rich_help_panel=SAMPLING,
         ),

@@ -1,4 +1,4 @@
-"""From sums over particles to the surrogate: averages, floors, and the regression they make (docs/method.md, 10).
+"""From sums over particles to the surrogate: averages and the regression they make (docs/method.md, 10).
 
 Everything here happens once per round of warm-up, for all chains together.
 """
@@ -39,7 +39,11 @@ Arrays = dict[str, np.ndarray]
 
 
 def surrogate_arrays(
-    problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int,
+    problem: Problem,
+    candidates: np.ndarray,
+    sums: Sequence[Mapping[str, np.ndarray]],
+    particles: int,
+    counts: int,
     rehearse: bool,
 ) -> Arrays:
     """The averaged quadratic (10.1) as a regression with the biases integrated out (10.2), (10.3)."""
@@ -55,7 +59,11 @@ def surrogate_arrays(
 
 
 def _averages(
-    problem: Problem, candidates: np.ndarray, sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
+    problem: Problem,
+    candidates: np.ndarray,
+    sums: Sequence[Mapping[str, np.ndarray]],
+    particles: int,
+    counts: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Parameters and means of all draws; posterior averages (10.1) of covariances and indicators."""
     from edgewise.kernels.moments import covariance_of
@@ -65,7 +73,7 @@ def _averages(
     phi = np.concatenate([part["phi"][: int(part["filled"][0])] for part in sums])
     mean = np.concatenate([part["means"][: int(part["filled"][0])] for part in sums])
     mean = mean / float(particles * counts)
-    occupied = sum(part["occupied"] for part in sums) / draws
+    occupied = np.sum([part["occupied"] for part in sums], axis=0) / draws
     products = sums[0]["products"].copy()
     for part in sums[1:]:
         products += part["products"]
@@ -114,7 +122,12 @@ def bend(rows: float, phis: np.ndarray, means: np.ndarray, C: np.ndarray) -> Non
 
 
 def _regression(
-    problem: Problem, candidates: np.ndarray, phi: np.ndarray, mean: np.ndarray, C: np.ndarray, occupied: np.ndarray,
+    problem: Problem,
+    candidates: np.ndarray,
+    phi: np.ndarray,
+    mean: np.ndarray,
+    C: np.ndarray,
+    occupied: np.ndarray,
     rehearse: bool,
 ) -> Arrays:
     from edgewise.kernels.moments import single_precision

@@ -6,6 +6,9 @@ The rule counts operations; it never looks at a clock, so that the same problem 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 from edgewise.engines.protocol import Engine, Problem
 from edgewise.errors import DataError
@@ -14,6 +17,8 @@ MOST_SUMMED = 16
 FEWEST_PARTICLES = 384
 PARTICLES_PER_ROW = 3.0
 STATES_PER_PARTICLE = 30.0
+# Edges of a rough fit per row up to which the surrogate is good enough for stretches to be accepted.
+EDGES_PER_ROW = 0.2
 
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
 # Most variables whose states are summed one by one.
@@ -54,8 +59,25 @@ def load_engine(name: str) -> type[Engine]:
     return found
 
 
-def choose(problem: Problem) -> tuple[str, str]:
+def _suits_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
+    """Whether rows are many enough for a Gaussian surrogate, by a rough fit of the edges."""
+    from edgewise.engines.stretch import StretchSettings, fits_in_memory
+
+    features, statistics = problem.features, problem.statistics
+    known = {field.name for field in fields(StretchSettings)}
+    if not fits_in_memory(problem) or not set(settings) <= known or features.max_order > 2:
+        return False
+    from edgewise.engines.start import rough_edges
+
+    return rough_edges(features, statistics, problem.prior.status) <= EDGES_PER_ROW * statistics.n_rows
+
+
+def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple[str, str]:
     """Engine for ``"auto"`` and the reason, as a sentence.
+
+    Beyond the table of states, stretches on a surrogate decided by elimination are best where the rows are
+    many for the edges that a rough fit finds; particles where they are few. Settings that only the particle
+    engine has choose it.
 
     A decision of the exact engine passes over the 2^p states, one of the particle engine over about three
     particles per row (never fewer than a few hundred). Measured per effective draw, a particle costs as much
@@ -66,6 +88,11 @@ def choose(problem: Problem) -> tuple[str, str]:
     states = 2**p
     particles = max(FEWEST_PARTICLES, PARTICLES_PER_ROW * rows)
     if p > MOST_SUMMED:
+        if _suits_stretches(problem, settings or {}):
+            return "exact", (
+                f"With {p} variables the 2^{p} states are too many to sum one by one, but with {rows:,.0f} "
+                "rows for few edges the sum can be taken along the graph, one variable after another."
+            )
         return "particle", (
             f"With {p} variables the 2^{p} states are too many to sum; particles stand for them."
         )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.engines.common import is_free
+from edgewise.features import Features, Statistics
 
 STEPS = 80
 FIRST_STEP = 0.25
@@ -24,6 +25,7 @@ WEAK = 1.5
 REACH = (3.0, 4.5)
 # Active pairs per variable.
 MOST_AT_START = 3
+PROBING = 1024
 
 
 def independent_particles(engine: Any, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -53,6 +55,22 @@ def start_from_fit(
     engine._activate(index[found], coupling[found])
     engine._chain.bias[:] = bias
     return states
+
+
+def rough_edges(features: Features, statistics: Statistics, status: np.ndarray) -> int:
+    """Number of pairs of a rough sparse fit, always the same for the same data."""
+    p, rows = features.n_variables, max(float(statistics.n_rows), 1.0)
+    singles = np.asarray(statistics.singles, float)
+    means = (singles + 0.5) / (rows + 1.0)
+    joint, allowed = np.zeros((p, p)), np.zeros((p, p), bool)
+    i, j = features.members[:, 0], features.members[:, 1]
+    joint[i, j] = joint[j, i] = np.asarray(statistics.cliques, float) / rows
+    allowed[i, j] = allowed[j, i] = is_free(status)
+    covariance = np.where(allowed, joint - np.outer(singles, singles) / rows**2, 0.0)
+    coupling, _, _ = sparse_fit(
+        rows, means, covariance, allowed, min(REACH), PROBING, np.random.default_rng(0)
+    )
+    return int(np.count_nonzero(np.triu(coupling, 1)))
 
 
 def sparse_fit(

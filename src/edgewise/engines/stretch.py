@@ -1,7 +1,7 @@
 """Stretches on a Gaussian surrogate, decided exactly or taken at their word (docs/method.md, 10).
 
-Warm-up learns the surrogate in rounds. In a round every chain walks on the present surrogate, particles follow
-it and add up what the next surrogate is made of; at its end the chains *meet*: their sums are pooled, and all
+Warm-up learns the surrogate in rounds. In a round every chain walks on the present surrogate, and particles
+follow it and add up what the next surrogate is made of; at its end the chains *meet*: their sums are pooled, and all
 go on with the same averages. After warm-up the averages are frozen, and an iteration is one stretch.
 
 ``exact`` beyond the table of states decides every stretch with log Z by elimination; ``surrogate`` decides
@@ -30,6 +30,8 @@ from edgewise.kernels.codes import FORBIDDEN
 # Draws of a chain in the first rounds of warm-up; later ones double.
 FIRST_ROUNDS = (10, 20, 20, 40)
 FEWEST_ROUNDS = 6
+# Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
+MOST_TOO_WIDE = 0.02
 # After so many rounds stretches are decided, if the surrogate is good enough for that.
 TRUSTED_ROUNDS = 3
 TOO_SPREAD = 3.0
@@ -115,7 +117,9 @@ class StretchEngine(LineEngine):
         p, n = self.problem.features.n_variables, self.settings.particles
         ends = [0, *ends_of_rounds(self.settings.warm_up, int(self._arrays["round"][0]))]
         moments = empty_moments(ends[-1] - ends[-2], len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
-        self._arrays |= {f"moments.{name}": value for name, value in moments._asdict().items() if name != "words"}
+        self._arrays |= {
+            f"moments.{name}": value for name, value in moments._asdict().items() if name != "words"
+        }
 
     def _derive(self) -> None:
         from edgewise.kernels.stretches import Decider
@@ -211,7 +215,7 @@ class StretchEngine(LineEngine):
         states: Sequence[Mapping[str, np.ndarray]],
         before: Mapping[str, np.ndarray] | None,
     ) -> dict[str, np.ndarray]:
-        """What the chains, met in these states, know together: the averages, and whether to go on learning."""
+        """What the chains, met in these states, know together, and whether they go on learning."""
         prefix = "moments."
         contributions = [
             {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)} for state in states
@@ -227,11 +231,15 @@ class StretchEngine(LineEngine):
         ends = ends_of_rounds(chosen.warm_up, rounds + 1)
         history = [*history, spread] if before is not None else []
         last = cls._is_last(history, rounds, ends, chosen.warm_up)
-        # Averages along a chain that is right are right; the surrogate's own can miss what it thinks unlikely.
-        trusting = not last and (rounds + 1 < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
         weighed = np.concatenate([part["weights"][: int(part["filled"][2])] for part in contributions])
+        too_wide = float(np.isnan(weighed).mean()) if len(weighed) else 0.0
+        # Averages along a chain that is right are right; the surrogate's own miss what it thinks unlikely.
+        trusting = (last and too_wide > MOST_TOO_WIDE) or (
+            not last and (rounds + 1 < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
+        )
         return made | {
-            "too_wide": np.array([float(np.isnan(weighed).mean()) if len(weighed) else 0.0]),
+            "too_wide": np.array([too_wide]),
+            "hand_over": np.array([last and too_wide > MOST_TOO_WIDE]),
             "trusting": np.array([trusting]),
             "round": np.array([rounds + 1]),
             "spreads": np.array(history),
@@ -279,7 +287,9 @@ class StretchEngine(LineEngine):
         if fresh and not self._decider.trusting:
             self._weigh()
         if fresh and self.iteration >= self.warm_up:
-            for name in [name for name in self._arrays if name.startswith("moments.") or name in ("X", "lanes")]:
+            for name in [
+                name for name in self._arrays if name.startswith("moments.") or name in ("X", "lanes")
+            ]:
                 del self._arrays[name]
             self._end_warm_up()
         return self
@@ -291,7 +301,8 @@ class StretchEngine(LineEngine):
         """Running totals and rates since warm-up."""
         counters = self._arrays["counters"]
         decided = max(counters[codes.STRETCHES], 1.0)
-        return self._flip_counters() | {
+        return {
+            "iterations": float(max(0, self._after_warm_up())),
             "stretches": float(counters[codes.STRETCHES]),
             "stretches_accepted": float(counters[codes.STRETCHES_ACCEPTED]),
             "too_wide": float(counters[codes.TOO_WIDE]),
@@ -351,12 +362,18 @@ def in_play(problem: Problem) -> np.ndarray:
     """The candidates that the surrogate knows: all that may be active."""
     chosen = np.flatnonzero(problem.prior.status != FORBIDDEN)
     features = len(chosen) + problem.features.n_variables
-    if 4.0 * features**2 > LARGEST_MATRIX:
+    if not fits_in_memory(problem):
         raise DataError(
             f"The surrogate of {features:,} parameters would take {4e-9 * features**2:.1f} GB; use "
             "engine='particle'."
         )
     return chosen
+
+
+def fits_in_memory(problem: Problem) -> bool:
+    """Whether the matrix of the surrogate is of a reasonable size."""
+    features = problem.features.n_variables + np.count_nonzero(problem.prior.status != FORBIDDEN)
+    return bool(4.0 * features**2 <= LARGEST_MATRIX)
 
 
 def ends_of_rounds(longest: int, rounds: int) -> list[int]:

@@ -1,9 +1,9 @@
 """Learning the averages of the surrogate (docs/method.md, 10): the walker goes, particles follow, sums grow.
 
 **Moments** are of the draws of a round: ``phi`` the biases and the parameters in play of each, ``means`` the
-features counted over its particles; ``occupied`` sums of the indicators, ``products`` of every two features over the
-draws of which ``snapshots`` keeps the counts; ``weights`` of some draws where there is an oracle; ``filled``
-(draws, snapshots, weights). ``words`` is scratch.
+features counted over its particles; ``occupied`` sums of the indicators, ``products`` of every two features
+over the draws of which ``snapshots`` keeps the counts; ``weights`` of some draws where there is an oracle;
+``filled`` (draws, snapshots, weights). ``words`` is scratch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def add_weight(sums, chain, prior, surrogate, oracle, decider, moments):
 
 
 @entry
-def learn(rules, sums, chain, surrogate, oracle, decider, X, lanes, lesson, moments, iterations, field, scratch):
+def learn(
+    rules, sums, chain, surrogate, oracle, decider, X, lanes, lesson, moments, iterations, field, scratch
+):
     """So many draws of a round: `lesson` says whether the walker moves and what is added up when."""
     for _ in range(iterations):
         if lesson.moves:
@@ -88,4 +90,3 @@ def empty_moments(
         filled=np.zeros(3, np.int64),
         words=np.zeros((features, particles // BITS), np.uint64),
     )
-

@@ -1,7 +1,7 @@
 """Moments of the features over particles, counted in bit-packed words (docs/method.md, 10).
 
-Sixty-four particles share a word; a feature of several variables is the AND of theirs, and the joint moment of
-two features is the number of bits that their words have in common.
+Sixty-four particles share a word; a feature of several variables is the AND of theirs, and the joint moment
+of two features is the number of bits that their words have in common.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Oracles: who knows log Z at a point, so that a stretch on the surrogate can be decided (docs/method.md, 10).
+"""Oracles: who knows log Z at a point, so that a stretch can be decided (docs/method.md, 10).
 
 An oracle answers two questions: whether it decides at all, and log Z of a model given by its biases and its
 active candidates. ``Table`` of all states and ``Elimination`` along the graph are exact; ``Trust`` takes

@@ -1,17 +1,18 @@
 """Stretches: propose by the surrogate, decide by an oracle (docs/method.md, 10).
 
-A stretch of reversible steps on the surrogate is one proposal. Its ratio is that of the weights w of (10.6) at
-its two ends: the prior cancels, and so does everything the surrogate is right about. The decision is exact
+A stretch of reversible steps on the surrogate is one proposal. Its ratio is that of the weights w of (10.6)
+at its two ends: the prior cancels, and so does everything the surrogate is right about. The decision is exact
 whatever the surrogate; a poor one is accepted seldom.
 
 The weight of the present state is kept in ``Decider.point`` and must be that of the state as it is: whoever
 moves a bias or a parameter otherwise calls :func:`weigh` before the next stretch. Hyper-parameters do not
 enter it.
 
-``Decider``: ``trusting`` while stretches are taken at their word, as early in warm-up; ``steps`` of a stretch and its ``repeats`` in an iteration; probability ``walks`` that a walk of a
-single parameter follows it, and the ``scales[k]`` and ``bias_scales[i]`` of its heavy-tailed proposals; ``members[k]`` the variables of a
-position; ``point`` w and log Z of the present state; ``walker`` and ``room`` scratch. What it decides with is
-frozen when warm-up ends.
+**Decider**, frozen when warm-up ends but for the point: ``trusting`` while stretches are taken at their word,
+as early in warm-up; ``steps`` of a stretch and its ``repeats`` in an iteration; probability ``walks`` that a
+walk of a single parameter follows it, and the ``scales[k]`` and ``bias_scales[i]`` of its heavy-tailed
+proposals; ``members[k]`` the variables of a position; ``point`` w and log Z of the present state; ``walker``
+and ``room`` scratch.
 """
 
 from __future__ import annotations
@@ -90,9 +91,7 @@ def bias_energy(surrogate, walker, room):
 def partition_of(oracle, decider):
     """Log Z of the walker's model."""
     walker = decider.walker
-    return log_partition(
-        oracle, walker.bias, walker.theta, walker.listed, walker.counts[0], decider.members
-    )
+    return log_partition(oracle, walker.bias, walker.theta, walker.listed, walker.counts[0], decider.members)
 
 
 @entry

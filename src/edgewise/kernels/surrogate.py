@@ -15,8 +15,8 @@ comparison of two numbers, and a swap, or any choice among a few candidates at o
                      ``rival_chance[r], rival_alias[r]``
 ``shares``           probability that a step decides a set of rivals rather than a single position
 
-**Walker** is a light copy of a chain in terms of positions: ``theta``, ``listed``, ``place``, ``counts`` as in
-``graph.py``, ``bias``, and ``slope[k]``, the pull less what the present parameters take of it, r - Q theta.
+**Walker** is a light copy of a chain in terms of positions: ``theta``, ``listed``, ``place``, ``counts`` as
+in ``graph.py``, ``bias``, and ``slope[k]``, the pull less what the present parameters take of it, r - Q theta.
 ``touched`` and ``formerly`` remember what the steps since :func:`mark` changed, ``counts[2]`` of them, and
 ``bias_before`` the biases, so that they can be taken back.
 
@@ -31,7 +31,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from edgewise.kernels.codes import COMMON, SLAB_SCALE
+from edgewise.kernels.codes import BIRTHS, COMMON, DEATHS, SLAB_SCALE
 from edgewise.kernels.compiling import entry, kernel, loop, small, whole
 from edgewise.kernels.graph import activate, deactivate
 from edgewise.kernels.hyper import is_free, log_prior_odds
@@ -103,8 +103,10 @@ def unload_walker(surrogate, walker, chain):
         a = surrogate.candidates[k]
         if walker.place[k] < 0 and graph.place[a] >= 0:
             deactivate(a, graph)
+            chain.tallies[DEATHS, a] += 1.0
         elif walker.place[k] >= 0 and graph.place[a] < 0:
             activate(a, graph)
+            chain.tallies[BIRTHS, a] += 1.0
         chain.theta[a] = walker.theta[k]
     for i in range(walker.bias.shape[0]):
         chain.bias[i] = walker.bias[i]
@@ -164,7 +166,7 @@ def take_back(status, surrogate, walker):
 
 @kernel
 def decide_one(k, status, hyper, prior, surrogate, walker, stream):
-    """Draw the indicator and the parameter of position `k` given all others (10.4); the probability of one."""
+    """Draw the indicator and the parameter of position `k` given all others (10.4)."""
     a = surrogate.candidates[k]
     own = np.float64(surrogate.precision[k, k])
     flat = 1.0 / (hyper[SLAB_SCALE] * hyper[SLAB_SCALE])
@@ -183,7 +185,6 @@ def decide_one(k, status, hyper, prior, surrogate, walker, stream):
     on = uniform(stream) < probability
     value = g / precision + normal(stream) / math.sqrt(precision) if on else 0.0
     put(k, on, value, status[a], surrogate, walker)
-    return probability
 
 
 @kernel
@@ -357,7 +358,7 @@ def stretch(steps, status, hyper, prior, surrogate, walker, stream):
 
 @entry
 def walk(steps, hyper, prior, status, surrogate, walker, stream, trace):
-    """Stretches of so many steps with fixed hyper-parameters; the indicators after each into a row of `trace`."""
+    """Stretches with fixed hyper-parameters; the indicators after each into a row of `trace`."""
     for row in range(trace.shape[0]):
         mark(walker)
         stretch(steps, status, hyper, prior, surrogate, walker, stream)

@@ -251,6 +251,8 @@ def engine_rates(posterior: Posterior) -> dict[str, float]:
         tries = totals.get(f"{move}_tries", 0.0)
         if tries > 0:
             rates[f"{move}_acceptance"] = totals.get(f"{move}_accepts", 0.0) / tries
+    if totals.get("stretches", 0.0) > 0:
+        rates["stretch_acceptance"] = totals.get("stretches_accepted", 0.0) / totals["stretches"]
     if "weight_ess" in totals:
         rates["weight_ess"] = totals["weight_ess"] / len(counters)
     if "resamplings" in totals and totals.get("iterations", 0.0) > 0:
@@ -267,6 +269,23 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
             f"The particles lag behind the parameters: their weights are worth {lowest:.0%} of their number "
             f"in the worst chain (above {WEIGHT_ESS_POOR:.0%} wanted), so probabilities may be biased; "
             "use more particles or more sweeps per iteration."
+        )
+    wide = sum(float(part.get("too_wide", 0.0)) for part in posterior._counters)
+    stretches = sum(float(part.get("stretches", 0.0)) for part in posterior._counters)
+    if posterior.info.get("engine") == "surrogate":
+        return 1, (
+            "The likelihood is approximated to second order, and the error of that was not measured. It is "
+            "small where there are many rows for every edge; compare with engine='particle' where you can."
+        )
+    if wide:
+        return (2 if wide > 0.02 * stretches else 1), (
+            f"The graphs of {wide / stretches:.1%} of the proposals were too wide to sum exactly and were "
+            "left out, so the posterior is that of the narrower graphs; engine='particle' has no such limit."
+        )
+    if stretches and not any(part.get("stretches_accepted") for part in posterior._counters):
+        return 2, (
+            "No stretch was ever accepted, so the draws know only the graph they started from; use "
+            "engine='particle'."
         )
     moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
     if moves and max(moves) == 0 and (posterior._resolved_prior.status <= SEPARATE).any():

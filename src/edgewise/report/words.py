@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
 
 ENGINES = {
-    "exact": "a Metropolis-within-Gibbs sampler with the partition function computed exactly by enumeration",
+    "exact": "a Metropolis-within-Gibbs sampler with the partition function computed exactly, by enumeration "
+    "or by elimination along the graph",
+    "surrogate": "a Gibbs sampler on an averaged quadratic approximation of the log partition function, so "
+    "that the likelihood is approximated to second order",
     "particle": "a reversible-jump sampler whose likelihood ratios are estimated with weighted persistent "
     "Gibbs particles",
     "langevin": "Langevin dynamics for the parameters and reversible jumps for the structure, with gradients "

@@ -23,7 +23,7 @@ from edgewise.draws.draws import Draws
 from edgewise.engines.choose import choose, load_engine, resolve
 from edgewise.engines.protocol import Problem
 from edgewise.run.checkpoint import Checkpoint
-from edgewise.run.conductor import Conductor, Earlier
+from edgewise.run.conductor import HANDED_OVER, Conductor, Earlier
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import RunOptions
 from edgewise.run.plans import Plan
@@ -123,7 +123,7 @@ def run(
     reason = "You chose it."
     chosen = engine_name == "auto"
     if chosen:
-        engine_name, reason = choose(problem)
+        engine_name, reason = choose(problem, options.settings)
     load_engine(resolve(engine_name, problem))
     settings = dict(options.settings or {})
     open_seed = seed is None and previous is None
@@ -164,6 +164,7 @@ def run(
                 interrupt=interrupt,
                 saver=saver,
                 started=started,
+                may_hand_over=chosen or previous is not None,
             )
             conductor.compile()
             conductor.gather(seed, starts, _earlier(previous, store, chains))
@@ -176,8 +177,10 @@ def run(
         saver.close()
         display.close()
     message = _explain(conductor, count)
+    if conductor.plan.engine != engine_name:
+        reason = f"{reason} {HANDED_OVER}"
     info: RunInfo = {
-        "engine": engine_name,
+        "engine": conductor.plan.engine,
         "engine_reason": reason,
         "settings": settings,
         "seed": seed,
@@ -217,7 +220,9 @@ def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) 
     saved = [len(chain.draws) for chain in stored] or [0] * chains
     if previous is not None and (not stored or sum(map(len, previous.all_draws)) > sum(saved)):
         info = previous.info
-        return Earlier(previous.states, previous.all_draws, saved, info["thin"], info["seconds"], previous.knowledge)
+        return Earlier(
+            previous.states, previous.all_draws, saved, info["thin"], info["seconds"], previous.knowledge
+        )
     if store is not None and stored:
         states, draws = [chain.state for chain in stored], [chain.draws for chain in stored]
         return Earlier(states, draws, saved, store.notes["thin"], store.notes["seconds"], store.knowledge)

@@ -42,7 +42,7 @@ def prepare(engine_name: str, all_pairs: bool, max_order: int, settings: Mapping
             while getattr(engine, "meeting", None) is not None:
                 engine.advance(engine.warm_up - engine.iteration)
                 knowledge = kind.pool(tiny, chosen, [engine.state()], knowledge)  # type: ignore[attr-defined]
-                engine = kind.restore(tiny, chosen, engine.state(), knowledge)
+                engine = kind.restore(tiny, chosen, engine.state(), knowledge)  # type: ignore[call-arg]
             if engine.iteration >= engine.warm_up:
                 engine.advance(PREPARING_ITERATIONS)
         _prepared.add(key)

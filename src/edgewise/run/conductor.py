@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.errors import EdgewiseWarning, users_line
+from edgewise.errors import DataError, EdgewiseWarning, users_line
 from edgewise.run.compiling import prepare
 from edgewise.run.forecast import Pace, expected_draws
 from edgewise.run.interrupt import Interrupt
@@ -29,6 +29,10 @@ from edgewise.run.unfinished import Glimpse, glimpses, will_not_fit
 from edgewise.run.workers import RunningChain, is_resident
 
 POLL_SECONDS = 0.1
+HANDED_OVER = (
+    "Warm-up found graphs too wide to sum exactly, so the likelihood is approximated to second order "
+    "(engine: surrogate)."
+)
 COMPILE_NOTICE_SECONDS = 2.5  # loading what was compiled before takes about a second
 
 
@@ -72,6 +76,7 @@ class Conductor:
     interrupt: Interrupt
     saver: Saver
     started: float
+    may_hand_over: bool = False
 
     chains: list[RunningChain] = field(default_factory=list)
     thin: int | None = None
@@ -112,7 +117,7 @@ class Conductor:
         """Create the chains, or rebuild them where they were."""
         seeds = np.random.SeedSequence(seed).spawn(len(starts))
         if earlier and earlier.knowledge is not None:
-            self.plan = replace(self.plan, knowledge=earlier.knowledge)
+            self.plan = self._handed_over(replace(self.plan, knowledge=earlier.knowledge))
         resident = is_resident(self.pool)
         for index, start in enumerate(starts):
             state = earlier.states[index] if earlier else None
@@ -167,12 +172,26 @@ class Conductor:
                 return False
             if self.chains[0].meeting is None:
                 return True
-            self.plan = self.plan.after_meeting([chain.state() for chain in self.chains])
+            self.plan = self._handed_over(self.plan.after_meeting([chain.state() for chain in self.chains]))
             self.saver.share(self.plan.knowledge)
             for chain in self.chains:
                 self._submit(chain, chain.adoption(self.plan))
             while self._in_flight:
                 self._collect()
+
+    def _handed_over(self, plan: Plan) -> Plan:
+        """The plan with another engine, where warm-up has found that this one cannot decide."""
+        knowledge = plan.knowledge or {}
+        if plan.engine != "exact" or not ("hand_over" in knowledge and knowledge["hand_over"][0]):
+            return plan
+        if not self.may_hand_over:
+            raise DataError(
+                "The graphs of the posterior are too wide to sum exactly: in the last round of warm-up "
+                f"{float(knowledge['too_wide'][0]):.0%} of them were. Use engine='particle', or "
+                "engine='surrogate' where the rows are many."
+            )
+        self.display.message(HANDED_OVER)
+        return replace(plan, engine="surrogate")
 
     def finish(self) -> int:
         """Save the end and return the number of draws that all chains have to show."""

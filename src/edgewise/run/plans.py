@@ -58,7 +58,7 @@ class Plan:
         """Rebuild a chain from its state."""
         if self.knowledge is None:
             return self.kind().restore(self.problem, self.settings, state)
-        return self.kind().restore(self.problem, self.settings, state, self.knowledge)
+        return self.kind().restore(self.problem, self.settings, state, self.knowledge)  # type: ignore[call-arg]
 
     def after_meeting(self, states: Sequence[Mapping[str, np.ndarray]]) -> Plan:
         """The plan with what the chains, met in these states, know together."""
