@@ -1,8 +1,9 @@
 """Stretches on a Gaussian surrogate, decided exactly or taken at their word (docs/method.md, 10).
 
 Warm-up learns the surrogate in rounds. In a round every chain walks on the present surrogate, and particles
-follow it and add up what the next surrogate is made of; at its end the chains *meet*: their sums are pooled, and all
-go on with the same averages. After warm-up the averages are frozen, and an iteration is one stretch.
+follow it and add up what the next surrogate is made of; at its end the chains *meet*: their sums are pooled,
+and all go on with the same averages. After warm-up the averages are frozen, and an iteration is a few
+stretches.
 
 ``exact`` beyond the table of states decides every stretch with log Z by elimination; ``surrogate`` decides
 nothing: its posterior is that of the likelihood to second order.
@@ -29,7 +30,7 @@ from edgewise.kernels.codes import FORBIDDEN
 
 # Draws of a chain in the first rounds of warm-up; later ones double.
 FIRST_ROUNDS = (10, 20, 20, 40)
-FEWEST_ROUNDS = 6
+FEWEST_ROUNDS = 7
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
 # After so many rounds stretches are decided, if the surrogate is good enough for that.
@@ -137,7 +138,7 @@ class StretchEngine(LineEngine):
         repeats = self.settings.repeats
         trusting = knowledge is None or bool(knowledge["trusting"][0])
         if knowledge is None or not knowledge["last"][0]:
-            sweeps = SWEEPS_OF_A_LESSON
+            sweeps, repeats = SWEEPS_OF_A_LESSON, 1
         self._decider = Decider(
             trusting=trusting,
             steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)),

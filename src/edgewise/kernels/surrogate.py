@@ -16,9 +16,9 @@ comparison of two numbers, and a swap, or any choice among a few candidates at o
 ``shares``           probability that a step decides a set of rivals rather than a single position
 
 **Walker** is a light copy of a chain in terms of positions: ``theta``, ``listed``, ``place``, ``counts`` as
-in ``graph.py``, ``bias``, and ``slope[k]``, the pull less what the present parameters take of it, r - Q theta.
-``touched`` and ``formerly`` remember what the steps since :func:`mark` changed, ``counts[2]`` of them, and
-``bias_before`` the biases, so that they can be taken back.
+in ``graph.py``, ``bias``, and ``slope[k]``, the pull less what the present parameters take of it,
+r - Q theta. ``touched`` and ``formerly`` remember what the steps since :func:`mark` changed, ``counts[2]`` of
+them, and ``bias_before`` the biases, so that they can be taken back.
 
 A step chooses what to decide without looking at the state, and draws it from its conditional distribution:
 each step is reversible, and so is a stretch of steps chosen at random, for the surrogate as it is stored.
