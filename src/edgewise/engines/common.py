@@ -189,9 +189,7 @@ class LineEngine(ChainEngine):
 
     def _renew(self) -> None:
         """Bring the source of means to the present parameters."""
-        from edgewise.kernels.chain import renew
-
-        renew(self._source, self._chain)
+        self._run(0, 1, self._recorder(0, 0))
 
     def advance(self, iterations: int, thin: int = 1) -> Draws:
         """Run; return the draws kept: every `thin`-th iteration counted from the end of warm-up."""

@@ -87,18 +87,15 @@ def iterate(scan, rules, sums, chain, source, work):
 
 
 @entry
-def renew(source, chain):
-    """Bring a source to the present parameters, whatever it was made for."""
-    refresh(source, 0, chain)
-
-
-@entry
 def run_chain(rules, sums, chain, source, scan, work, iteration, iterations, thin, recorder):
     """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
 
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing and
-    counts which candidates are active instead.
+    counts which candidates are active instead. With no iterations to run, the source is brought to the
+    present parameters, whatever it was made for.
     """
+    if iterations == 0:
+        refresh(source, 0, chain)
     for step in range(iterations):
         if thin > 0 and not room_left(chain.graph.counts[0], recorder):
             return step

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from numba import _dynfunc, njit, types
-from numba.core import cgutils
+from numba.core import cgutils, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.dispatcher import Dispatcher
 from numba.core.environment import lookup_environment
@@ -42,6 +42,10 @@ class LinkedLibrary(JITCodeLibrary):
         """Nothing is linked or optimised here."""
         self._raise_if_finalized()
         self._finalized = True
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Nor is the function alone."""
+        module.data_layout = self._codegen._data_layout
 
     def own_module(self) -> Any:
         """The code of this function alone, fit for linking."""
@@ -156,14 +160,52 @@ class EntryLowering(NativeLowering):
         return True
 
 
+# What these look for stands in no kernel: closures, with, raise, array expressions, inlined or literal
+# arguments. Each of them walks through the whole function.
+UNUSED_PASSES = (
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.DumpParforDiagnostics,
+)
+
+
+class QuickFlags(Flags):
+    """Flags that are compared quickly: Numba does so thousands of times for every kernel."""
+
+    __slots__ = ()
+    _hash = hash(Flags())
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Flags) and self._values == other._values) or super().__eq__(other)
+
+
 def _compiler(lowering: type) -> type:
     """A compiler like Numba's own with another lowering."""
 
     class Compiler(CompilerBase):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.flags = QuickFlags(self.state.flags)
+
         def define_pipelines(self) -> list[Any]:
             passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            unused = () if self.state.flags.nrt else UNUSED_PASSES
             passes.passes = [(lowering, why) if which is NativeLowering else (which, why)
-                             for which, why in passes.passes]  # fmt: skip
+                             for which, why in passes.passes if which not in unused]  # fmt: skip
             passes._finalized = False
             passes.finalize()
             return [passes]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.kernels.codes import COMMON
-from edgewise.kernels.compiling import answer, entry, kernel, question
+from edgewise.kernels.compiling import answer, kernel, question
 from edgewise.kernels.random import below
 
 FIELDS = "members status start degree adjacent listed place counts"
@@ -106,11 +106,11 @@ def deactivate(a, graph):
             graph.degree[i] -= 1
 
 
-@entry
-def place_all(active, graph):
-    """Activate the candidates of an array."""
+def place_all(active: np.ndarray, graph: Any) -> None:
+    """Activate the candidates of an array; done once in a chain, and soon done without compiling."""
+    put = getattr(activate, "py_func", activate)
     for a in active:
-        activate(a, graph)
+        put(a, graph)
 
 
 @kernel

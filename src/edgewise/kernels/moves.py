@@ -52,7 +52,7 @@ from edgewise.kernels.sources import (
     follow_clique,
     is_noisy,
 )
-from edgewise.kernels.state import BASE, PRESENT, VALUES
+from edgewise.kernels.state import planes
 
 # A birth is previewed as hopeless only where it is this much worse than one accepted for sure, so that the
 # noise of the preview seldom makes a promising one pay. Any value leaves the posterior as it is.
@@ -176,9 +176,7 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
     candidate is chosen for a death than for a birth.
     """
     count = clique_cells_count(a, rules, chain.graph)
-    cells = work.lines[0, BASE, :, :count]
-    values = work.lines[0, VALUES, :, :count]
-    present = work.lines[0, PRESENT, :, :count]
+    cells, values, present = planes(work.lines[0], count)
     S = work.sums[0]
     active = chain.graph.place[a] >= 0
     begun = chain.theta[a]
@@ -205,8 +203,7 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
 @kernel
 def visit_bias(i, rules, sums, chain, source, work):
     """Redraw bias `i`; did it move?"""
-    cells = work.lines[0, BASE, :, : rules.levels[i]]
-    values = work.lines[0, VALUES, :, : rules.levels[i]]
+    cells, values, _ = planes(work.lines[0], rules.levels[i])
     S = work.sums[0]
     bias_cells(source, i, cells)
     precision, tilt = bias_line(i, rules, sums, chain, values, S)

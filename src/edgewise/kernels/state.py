@@ -27,8 +27,8 @@ redraws an active one in the visit that decides its indicator, from the same cel
 noise, whose second decision is correlated with the first by nothing but the state.
 
 **Work** is scratch that no move leaves anything in: ``lines[k]`` the base cells, values and present cells of
-up to two lines, ``sums[k]`` their sums over the data, ``joint`` the cells of the three variables of a swap,
-``noise`` the two variances of a decision.
+up to two lines, ``sums[k]`` their sums over the data, ``joint`` the base cells, shifts and present cells of
+the three variables of a swap, ``noise`` the two variances of a decision.
 """
 
 from __future__ import annotations
@@ -47,10 +47,6 @@ Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps")
 FullScan = namedtuple("FullScan", "hot probability swaps")
 Work = namedtuple("Work", "lines sums joint noise")
 Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale filled")
-
-# Planes of ``Work.lines[k]`` and of ``Work.joint``.
-BASE, VALUES, PRESENT = 0, 1, 2
-SHIFTS = 1
 
 
 def working_space(levels: np.ndarray, strata: int = 1) -> Work:
@@ -77,6 +73,12 @@ def empty_recorder(draws: int, entries: int, n_variables: int) -> Recorder:
         slab_scale=np.empty(draws),
         filled=np.zeros(1, np.int64),
     )
+
+
+@kernel
+def planes(space, count):
+    """Planes of ``Work.lines[k]`` or of ``Work.joint`` in their order, for lines of `count` cells."""
+    return space[0, :, :count], space[1, :, :count], space[2, :, :count]
 
 
 @kernel

@@ -20,7 +20,7 @@ from edgewise.kernels.lines import draw_proposal, line_mode, log_proposal, metro
 from edgewise.kernels.moves import go
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.sources import swap_cells, swap_growth
-from edgewise.kernels.state import BASE, PRESENT, SHIFTS, VALUES
+from edgewise.kernels.state import planes
 
 
 @kernel
@@ -52,7 +52,7 @@ def choose_swap(chain, pair_index):
         log_choice = math.log(graph.degree[j]) - math.log(graph.degree[k] + 1)
     else:
         k = below(chain.stream, chain.bias.shape[0])
-    if k in (i, j):
+    if k == i or k == j:
         return nothing
     arriving = np.int64(pair_index[i, k])
     if arriving < 0 or graph.place[arriving] >= 0 or not is_free(graph.status[arriving]):
@@ -96,14 +96,10 @@ def visit_swap(rules, sums, chain, source, work):
     theta_jk = chain.theta[between] if between >= 0 else 0.0
     i_levels, j_levels, k_levels = rules.levels[i], rules.levels[j], rules.levels[k]
     n_out, n_in, n_joint = i_levels * j_levels, i_levels * k_levels, i_levels * j_levels * k_levels
-    cells_out, values_out = work.lines[0, BASE, :, :n_out], work.lines[0, VALUES, :, :n_out]
-    cells_in, values_in = work.lines[1, BASE, :, :n_in], work.lines[1, VALUES, :, :n_in]
+    cells_out, values_out, _ = planes(work.lines[0], n_out)
+    cells_in, values_in, _ = planes(work.lines[1], n_in)
+    base, shifts, present = planes(work.joint, n_joint)
     S_out, S_in = work.sums[0], work.sums[1]
-    present, shifts, base = (
-        work.joint[PRESENT, :, :n_joint],
-        work.joint[SHIFTS, :, :n_joint],
-        work.joint[BASE, :, :n_joint],
-    )
     swap_cells(source, i, j, k, value, theta_jk, present)
     precision_out, tilt_out = pair_line(leaving, value, rules, sums, chain, values_out, S_out)
     shift_biases(leaving, -value, rules, chain)
