@@ -37,6 +37,7 @@ class LinkedLibrary(JITCodeLibrary):
     """Code that is linked into entries: neither optimised by itself nor made executable."""
 
     apart = False
+    whole = False
 
     def finalize(self) -> None:
         """Nothing is linked or optimised here."""
@@ -59,10 +60,10 @@ class LinkedLibrary(JITCodeLibrary):
         return module
 
 
-def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], set[str]]:
+def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], dict[str, LinkedLibrary]]:
     """Link kernels, and the kernels that these call, into a module.
 
-    Returns the other libraries that they use, and the names of the functions that are to stay apart.
+    Returns the other libraries that they use, and the kernels by the names of their functions.
     """
     kernels: dict[str, LinkedLibrary] = {}
     others: dict[Any, None] = {}
@@ -79,7 +80,7 @@ def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], set[st
     while wanted := [f.name for f in module.functions if f.is_declaration and f.name in kernels]:
         for library in dict.fromkeys(kernels[name] for name in wanted):
             module.link_in(library.own_module(), preserve=True)
-    return list(others), {name for name, library in kernels.items() if library.apart}
+    return list(others), kernels
 
 
 class EntryLibrary(JITCodeLibrary):
@@ -87,7 +88,7 @@ class EntryLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         """Link each kernel once, then optimise all of them together."""
-        self._linking_libraries, self._apart = link_below(self._linking_libraries, self._final_module)
+        self._linking_libraries, self._kernels = link_below(self._linking_libraries, self._final_module)
         super().finalize()
 
     def _optimize_final_module(self) -> None:
@@ -107,10 +108,13 @@ class LeanEntryLibrary(EntryLibrary):
     """An entry without references to count, hence without any to prune: one pass of optimisation will do."""
 
     def _optimize(self) -> None:
-        # Nobody else calls the kernels in here: arguments that they do not use need not be handed to them.
         for function in self._final_module.functions:
-            if function.linkage.name == "linkonce_odr" and function.name not in self._apart:
+            known = self._kernels.get(function.name)
+            if function.linkage.name == "linkonce_odr" and not (known and known.apart):
+                # Nobody else calls it: arguments that it does not use need not be handed to it.
                 function.linkage = "internal"
+            if known and known.whole:
+                function.add_function_attribute("noinline")
         manager, builder = self._codegen._module_pass_manager()
         manager.run(self._final_module, builder)
 
@@ -126,6 +130,7 @@ class LinkedLowering(NativeLowering):
         context = state.targetctx
         state.library = LinkedLibrary(context.codegen(), state.func_id.func_qualname)
         state.library.apart = state.func_id.func in _apart
+        state.library.whole = state.func_id.func in _whole
         state.library.enable_object_caching()
         state.flags.no_compile = True
         super().run_pass(state)
@@ -254,7 +259,14 @@ def loop(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return decorate if function is None else decorate(function)
 
 
+def long(function: Callable[..., Any]) -> Any:
+    """A kernel beside whose work a call is nothing: it is not copied into those who call it."""
+    _whole.add(function)
+    return kernel(function)
+
+
 _apart: set[Callable[..., Any]] = set()
+_whole: set[Callable[..., Any]] = set()
 
 
 def entry(function: Callable[..., Any] | None = None, *, arrays: bool = False, **options: Any) -> Any:

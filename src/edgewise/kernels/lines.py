@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.random import normal, uniform
 
 # Newton's method on a concave line; steps are damped so that a flat start cannot throw it far, and end where
@@ -29,7 +29,7 @@ LOG_TAIL_CONSTANT = (
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
-@kernel
+@long
 def log_z_change(t, cells, values):
     """Change of log Z by a move of `t` along a line, from the cells at its beginning (4.3).
 
@@ -60,7 +60,7 @@ def line_value(t, cells, values, S, N, precision, tilt):
     return result
 
 
-@kernel
+@long
 def line_mode(cells, values, S, N, precision, tilt):
     """Mode of the line and the standard deviation of its Laplace approximation, by damped Newton steps."""
     t = 0.0
@@ -108,7 +108,7 @@ def log_slab_constant(sigma0):
     return -LOG_ROOT_TWO_PI - math.log(sigma0)
 
 
-@kernel
+@long
 def move_cells(cells, values, t, moved):
     """Cell probabilities of every stratum after a move by `t` along the line, as (4.2) for one feature."""
     for g in range(cells.shape[0]):

@@ -27,7 +27,7 @@ from edgewise.kernels.codes import (
     SLAB_SCALE,
     TRIES,
 )
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.directions import bias_line, clique_cells_count, clique_line, shift_biases
 from edgewise.kernels.graph import activate, deactivate
 from edgewise.kernels.hyper import is_free, log_prior_odds, other_common
@@ -166,7 +166,7 @@ def flipped(
     return target
 
 
-@kernel
+@long
 def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
     """Redraw the parameter of candidate `a` if it is active, decide its indicator, or both; did it move?
 
@@ -200,7 +200,7 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
     return True
 
 
-@kernel
+@long
 def visit_bias(i, rules, sums, chain, source, work):
     """Redraw bias `i`; did it move?"""
     cells, values, _ = planes(work.lines[0], rules.levels[i])

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from edgewise.kernels.codes import COMMON, SWAP_ACCEPTS, SWAP_TRIES
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.directions import pair_line, shift_biases
 from edgewise.kernels.graph import activate, deactivate, is_pair
 from edgewise.kernels.hyper import is_free, log_prior_odds
@@ -83,7 +83,7 @@ def pair_cell(c, i_levels, j_levels, k_levels, i_first, last):
     return own + i_levels * other if i_first else other + other_levels * own
 
 
-@kernel
+@long
 def visit_swap(rules, sums, chain, source, work):
     """Try to replace one active pair by a competing one; did it happen?"""
     leaving, arriving, i, j, k, log_choice = choose_swap(chain, rules.pair_index)

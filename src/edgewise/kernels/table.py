@@ -11,7 +11,7 @@ import math
 from collections import namedtuple
 
 from edgewise.kernels import sources
-from edgewise.kernels.compiling import answer, kernel, small
+from edgewise.kernels.compiling import answer, kernel, long, small
 from edgewise.kernels.graph import is_pair, pair_of
 from edgewise.kernels.lines import log_z_change
 
@@ -31,7 +31,7 @@ def clique_mask(a, members):
     return mask
 
 
-@kernel
+@long
 def build_table(bias, theta, listed, count, members, table):
     """Fill the table from the parameters and normalise it."""
     table[0] = 0.0
