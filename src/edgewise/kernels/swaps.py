@@ -52,8 +52,7 @@ def choose_swap(chain, pair_index):
         log_choice = math.log(graph.degree[j]) - math.log(graph.degree[k] + 1)
     else:
         k = below(chain.stream, chain.bias.shape[0])
-    if k == i or k == j:
-        return nothing
+    # There is no pair (i, i), and (i, j) is active.
     arriving = np.int64(pair_index[i, k])
     if arriving < 0 or graph.place[arriving] >= 0 or not is_free(graph.status[arriving]):
         return nothing
