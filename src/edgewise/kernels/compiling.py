@@ -7,7 +7,7 @@ make an array does not compile.
 Only an *entry* can be called from Python. All others are called by kernels, and Numba would nevertheless
 optimise each of them together with everything below it, and turn it into machine code that nobody runs.
 :func:`kernel` leaves that out: its code is checked and typed, and optimised once, inside the entry that needs
-it, with the same results.
+it, with the same results. Passes of the compiler that look for what no kernel contains are left out as well.
 """
 
 from __future__ import annotations
