@@ -44,6 +44,13 @@ class LinkedLibrary(JITCodeLibrary):
         self._raise_if_finalized()
         self._finalized = True
 
+    def add_ir_module(self, module: Any) -> None:
+        """Take the code of the function."""
+        for function in module.functions:
+            if self.whole and not function.is_declaration:
+                function.attributes.add("noinline")
+        super().add_ir_module(module)
+
     def _optimize_functions(self, module: Any) -> None:
         """Nor is the function alone."""
         module.data_layout = self._codegen._data_layout
@@ -60,10 +67,10 @@ class LinkedLibrary(JITCodeLibrary):
         return module
 
 
-def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], dict[str, LinkedLibrary]]:
+def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], set[str]]:
     """Link kernels, and the kernels that these call, into a module.
 
-    Returns the other libraries that they use, and the kernels by the names of their functions.
+    Returns the other libraries that they use, and the names of the functions that are to stay apart.
     """
     kernels: dict[str, LinkedLibrary] = {}
     others: dict[Any, None] = {}
@@ -80,7 +87,7 @@ def link_below(libraries: Sequence[Any], module: Any) -> tuple[list[Any], dict[s
     while wanted := [f.name for f in module.functions if f.is_declaration and f.name in kernels]:
         for library in dict.fromkeys(kernels[name] for name in wanted):
             module.link_in(library.own_module(), preserve=True)
-    return list(others), kernels
+    return list(others), {name for name, library in kernels.items() if library.apart}
 
 
 class EntryLibrary(JITCodeLibrary):
@@ -88,7 +95,7 @@ class EntryLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         """Link each kernel once, then optimise all of them together."""
-        self._linking_libraries, self._kernels = link_below(self._linking_libraries, self._final_module)
+        self._linking_libraries, self._apart = link_below(self._linking_libraries, self._final_module)
         super().finalize()
 
     def _optimize_final_module(self) -> None:
@@ -108,13 +115,10 @@ class LeanEntryLibrary(EntryLibrary):
     """An entry without references to count, hence without any to prune: one pass of optimisation will do."""
 
     def _optimize(self) -> None:
+        # Nobody else calls the kernels in here: arguments that they do not use need not be handed to them.
         for function in self._final_module.functions:
-            known = self._kernels.get(function.name)
-            if function.linkage.name == "linkonce_odr" and not (known and known.apart):
-                # Nobody else calls it: arguments that it does not use need not be handed to it.
+            if function.linkage.name == "linkonce_odr" and function.name not in self._apart:
                 function.linkage = "internal"
-            if known and known.whole:
-                function.add_function_attribute("noinline")
         manager, builder = self._codegen._module_pass_manager()
         manager.run(self._final_module, builder)
 
