@@ -116,9 +116,11 @@ class LeanEntryLibrary(EntryLibrary):
 
     def _optimize(self) -> None:
         # Nobody else calls the kernels in here: arguments that they do not use need not be handed to them.
+        # Nor may others find them by their names, under which they expect all arguments.
         for function in self._final_module.functions:
             if function.linkage.name == "linkonce_odr" and function.name not in self._apart:
                 function.linkage = "internal"
+                function.name = f"inside.{function.name}"
         manager, builder = self._codegen._module_pass_manager()
         manager.run(self._final_module, builder)
 
