@@ -31,6 +31,11 @@ def saved(tmp_path):
     return path
 
 
+def h5_end(content: bytes) -> int:
+    """Where the HDF5 file ends and the index begins."""
+    return len(content) - 56 - int.from_bytes(content[-56:-48], "little")
+
+
 def assert_same(one: Posterior, other: Posterior) -> None:
     assert one.names == other.names
     assert one.levels == other.levels
@@ -97,10 +102,20 @@ def test_long_names_and_settings_fit(tmp_path):
 def test_a_file_cut_anywhere_is_refused(saved, tmp_path):
     content = saved.read_bytes()
     cut = tmp_path / "cut.nc"
-    for keep in np.linspace(0, len(content) - 1, 25).astype(int):
+    end = h5_end(content)
+    for keep in np.linspace(0, end - 1, 25).astype(int):
         cut.write_bytes(content[:keep])
         with pytest.raises(FileError, match=r"cut\.nc is (truncated|empty|not a NetCDF|damaged)"):
             edgewise.load_posterior(cut)
+
+
+def test_a_file_that_lost_its_index_is_read_through_hdf5(saved, tmp_path):
+    content = saved.read_bytes()
+    original = edgewise.load_posterior(saved)
+    cut = tmp_path / "cut.nc"
+    for keep in (h5_end(content), h5_end(content) + 10, len(content) - 1):
+        cut.write_bytes(content[:keep])
+        assert_same(original, edgewise.load_posterior(cut))
 
 
 def test_changed_bytes_are_refused_or_harmless(saved, tmp_path):

@@ -5,20 +5,22 @@ The draws are stored as a ragged array: ``row_size`` is the number of active cli
 settings, versions) are global attributes for everybody; ``metadata`` holds the complete record as JSON.
 
 This module knows :class:`Contents`, plain arrays and facts; the class around them is in ``posterior.py``.
-Files of earlier formats are brought up to the present one by ``formats.py``.
+The bytes are read by ``container.py``, those of earlier versions by ``foreign.py``; files of earlier formats
+are brought up to the present one by ``formats.py``, and nothing leaves here that ``checks.py`` has not seen.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -27,12 +29,14 @@ from edgewise.atomic import beside
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features, Statistics
-from edgewise.posterior.formats import FORMAT_VERSION, UPGRADES, upgrade
+from edgewise.posterior import checks, container, foreign
+from edgewise.posterior.formats import FORMAT_VERSION, upgrade
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior
 
 FORMAT = "edgewise posterior"
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
+_SUPERBLOCK = 96
 _KEYS_SHOWN = ("engine", "seed", "data_digest", "n_rows", "created", "settings", "versions")
 _PACKED: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 # HDF5 keeps an attribute in the 64 kB header of its object.
@@ -57,68 +61,94 @@ class Contents:
 
 
 def write(contents: Contents, path: str | PathLike[str]) -> None:
-    """Write a posterior beside its final place and move it there when it is complete."""
+    """Write a posterior beside its final place and move it there when it is complete.
+
+    What :func:`read` would refuse is not written.
+    """
     import h5netcdf
 
     target = Path(path)
     arrays = _arrays(contents)
-    metadata = _metadata(contents)
-    with _replacing(target) as temporary, h5netcdf.File(temporary, "w") as file:
-        for dimensions, values in arrays.values():
-            for dimension, size in zip(dimensions, values.shape):
-                if dimension not in file.dimensions:
-                    file.dimensions[dimension] = size
-        for name, (dimensions, values) in arrays.items():
-            packed = _PACKED if values.size and values.dtype.kind in "iu" else {}
-            variable = file.create_variable(name, dimensions, values.dtype, **packed)
-            if values.size:
-                variable[...] = values
-        file.attrs["title"] = FORMAT
-        file.attrs["format_version"] = FORMAT_VERSION
-        file.attrs["edgewise_version"] = __version__
-        file.attrs["checksum"] = _checksum({name: values for name, (_, values) in arrays.items()}, metadata)
-        for key in _KEYS_SHOWN:
-            value = contents.info.get(key)
-            text = value if isinstance(value, str) else json.dumps(value, default=_plain)
-            file.attrs[key] = text[:_LONGEST_ATTRIBUTE]
-        file.attrs["variables"] = json.dumps(list(contents.names))[:_LONGEST_ATTRIBUTE]
+    metadata = bytes(arrays["metadata"][1]).decode()
+    plain = {name: values for name, (_, values) in arrays.items()}
+    try:
+        _contents(plain, json.loads(metadata))
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"The posterior is not a consistent one: {_first_line(error)}.") from error
+    header = {"title": FORMAT, "format_version": FORMAT_VERSION, "edgewise_version": __version__}
+    with _replacing(target) as temporary:
+        with h5netcdf.File(temporary, "w") as file:
+            for dimensions, values in arrays.values():
+                for dimension, size in zip(dimensions, values.shape):
+                    if dimension not in file.dimensions:
+                        file.dimensions[dimension] = size
+            for name, (dimensions, values) in arrays.items():
+                packed: dict[str, Any] = {}
+                if values.size and values.dtype.kind in "iu":
+                    packed = {**_PACKED, "chunks": container.chunk_shape(values.shape, values.dtype.itemsize)}
+                variable = file.create_variable(name, dimensions, values.dtype, **packed)
+                if values.size:
+                    variable[...] = values
+            for key, value in header.items():
+                file.attrs[key] = value
+            file.attrs["checksum"] = _checksum(plain, metadata)
+            for key in _KEYS_SHOWN:
+                value = contents.info.get(key)
+                text = value if isinstance(value, str) else json.dumps(value, default=_plain)
+                file.attrs[key] = text[:_LONGEST_ATTRIBUTE]
+            file.attrs["variables"] = json.dumps(list(contents.names))[:_LONGEST_ATTRIBUTE]
+        container.add_index(temporary, header)
 
 
 def read(path: str | PathLike[str]) -> Contents:
     """Read a posterior of any format up to the present one; raise FileError with the reason if impossible."""
     source = Path(path)
-    _check_kind(source)
-    # One layer below NetCDF: on a damaged file it fails cleanly, and it is quicker.
-    import h5py
-
     try:
-        with h5py.File(source, "r") as file:
-            version = _check_header(source, file.attrs)
-            arrays = {name: file[name][...] for name in file if not file[name].is_scale}
-            checksum = str(file.attrs["checksum"])
-    except FileError:
-        raise
-    except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
+        header, arrays = _open(source)
+        version = _check_header(source, header)
+        metadata = _metadata_of(arrays)
+        if "checksum" in header and _checksum(arrays, metadata) != header["checksum"]:
+            raise container.Damaged("its contents do not fit its checksum")
+    except (container.Damaged, foreign.Unreadable) as error:
         raise FileError(
-            f"{source} is truncated or damaged and cannot be read ({_first_line(error)}). "
+            f"{source} is damaged: {_first_line(error)}. "
             "Copy it again from where it was written, or run the fit again."
         ) from error
     try:
-        metadata = bytes(arrays["metadata"]).decode()
-        intact = _checksum(arrays, metadata) == checksum
-    except (KeyError, UnicodeDecodeError):
-        intact = False
-    if not intact:
-        raise FileError(
-            f"{source} is damaged: its contents do not fit its checksum. "
-            "Copy it again from where it was written, or run the fit again."
-        )
-    try:
         return _contents(*upgrade(version, arrays, json.loads(metadata)))
-    except (KeyError, IndexError, ValueError, TypeError) as error:
+    except Exception as error:  # nothing is known of a stranger's file but that its bytes are as written
         raise FileError(
             f"{source} is a posterior of format {version} but not a consistent one ({_first_line(error)})."
         ) from error
+
+
+def _open(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays: from the index of the file, or where it has none through HDF5 in another process."""
+    with _opened(source) as file:
+        size = os.fstat(file.fileno()).st_size
+        _check_kind(source, file.read(_SUPERBLOCK), size)
+        try:
+            found = container.read(file, size)
+        except OSError as error:
+            raise FileError(f"{source} cannot be read: {error.strerror or error}.") from error
+        except MemoryError:
+            raise FileError(f"{source} does not fit into the memory of this machine.") from None
+    if found is not None:
+        return found
+    header, arrays = foreign.read(source, container.most_bytes(size))
+    if "checksum" not in header and header.get("title") == FORMAT:
+        raise container.Damaged("it has no checksum")
+    return header, arrays
+
+
+def _metadata_of(arrays: Mapping[str, np.ndarray]) -> str:
+    found = arrays.get("metadata")
+    if found is None or found.dtype != np.uint8:
+        raise container.Damaged("it has no metadata")
+    try:
+        return found.tobytes().decode()
+    except UnicodeDecodeError:
+        raise container.Damaged("its metadata are no text") from None
 
 
 def _arrays(contents: Contents) -> Layout:
@@ -170,32 +200,22 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is a {type(value).__name__}")
 
 
-def _contents(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> Contents:
-    size = arrays["row_size"]
-    names = record["names"]
-    ends = np.concatenate([[0], np.cumsum(size.sum(axis=1))]).astype(int)
-    draws = []
-    for chain, (start, stop) in enumerate(itertools.pairwise(ends)):
-        draws.append(
-            Draws(
-                np.concatenate([[0], np.cumsum(size[chain])]).astype(np.int64),
-                arrays["clique_index"][start:stop],
-                arrays["coupling"][start:stop],
-                arrays["bias"][chain],
-                arrays["inclusion_rate"][chain],
-                arrays["slab_scale"][chain],
-            )
-        )
-    axes = {name: tuple(found) for name, found in record["edge_sums"].items()}
+def _contents(arrays: Mapping[str, np.ndarray], found: Any) -> Contents:
+    record = checks.checked_record(found)
+    features = checks.checked_features(arrays, len(record["names"]))
+    draws = checks.checked_draws(arrays, features)
+    prior: Prior = record["prior"]
+    if prior.edge_probability is not None or len(prior.forced) or len(prior.forbidden):
+        prior.resolve(features, record["names"])
     return Contents(
         draws,
-        Features(len(names), arrays.get("clique_members")),
-        names,
-        [(zero, one) for zero, one in record["levels"]],
-        Statistics(record["n_rows"], arrays["data_singles"], arrays["data_cliques"]),
-        Prior.from_dict(record["prior"]),
+        features,
+        record["names"],
+        record["levels"],
+        checks.checked_statistics(arrays, record["n_rows"], features),
+        prior,
         record["info"],
-        EdgeSums({name: arrays[f"sum_{name}"] for name in axes}, axes),
+        checks.checked_sums(arrays, record["edge_sums"], len(draws), features),
         record["counters"],
     )
 
@@ -209,39 +229,57 @@ def _checksum(arrays: Mapping[str, np.ndarray], metadata: str) -> str:
     return digest.hexdigest()
 
 
-def _check_kind(source: Path) -> None:
-    if source.is_dir():
-        raise FileError(f"{source} is a directory; give the file in it, for instance {source}/posterior.nc.")
+@contextlib.contextmanager
+def _opened(source: Path) -> Iterator[IO[bytes]]:
+    """The file, if it is one: a pipe would keep us waiting."""
     try:
-        with open(source, "rb") as file:
-            start = file.read(len(_HDF5_MARK))
+        found = os.stat(source)
+        if stat.S_ISDIR(found.st_mode):
+            raise FileError(
+                f"{source} is a directory; give the file in it, for instance {source}/posterior.nc."
+            )
+        if not stat.S_ISREG(found.st_mode):
+            raise FileError(f"{source} is not a file that can be read twice; give the file itself.")
+        file = open(source, "rb")  # noqa: SIM115
     except FileNotFoundError:
         raise FileError(f"There is no file {source}.") from None
-    except OSError as error:
-        raise FileError(f"{source} cannot be opened: {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"{source} cannot be opened: {getattr(error, 'strerror', None) or error}.") from error
+    with file:
+        yield file
+
+
+def _check_kind(source: Path, start: bytes, size: int) -> None:
     if not start:
         raise FileError(f"{source} is empty; the writing was interrupted. Run the fit again.")
-    if start != _HDF5_MARK:
+    if not start.startswith(_HDF5_MARK):
         kind = "an older kind of NetCDF (version 3)" if start[:3] == b"CDF" else "not a NetCDF file"
         raise FileError(f"{source} is {kind}; a posterior is written by edgewise, usually as posterior.nc.")
+    if container.truncated(start, size):
+        raise FileError(
+            f"{source} is truncated: it has {size:,} bytes and was longer when it was written. "
+            "Copy it again from where it was written, or run the fit again."
+        )
 
 
-def _check_header(source: Path, attributes: Mapping[str, Any]) -> int:
-    if "title" not in attributes or str(attributes["title"]) != FORMAT:
+def _check_header(source: Path, header: Mapping[str, Any]) -> int:
+    if header.get("title") != FORMAT:
         raise FileError(
             f"{source} is a NetCDF or HDF5 file, but not a posterior written by edgewise "
-            f"(its title is {str(attributes['title']) if 'title' in attributes else 'missing'!r})."
+            f"(its title is {str(header['title'])[:80] if 'title' in header else 'missing'!r})."
         )
-    version = int(np.ravel(attributes["format_version"])[0])
+    version = header.get("format_version")
+    if type(version) is not int or version < 1:
+        raise FileError(
+            f"{source} is damaged: it claims format {str(version)[:40]}, which edgewise never wrote."
+        )
     if version > FORMAT_VERSION:
-        writer = str(attributes["edgewise_version"]) if "edgewise_version" in attributes else "(unknown)"
+        writer = str(header.get("edgewise_version", "(unknown)"))[:40]
         raise FileError(
             f"{source} has format {version} and was written by edgewise {writer}; this is edgewise "
             f"{__version__}, which reads formats 1 to {FORMAT_VERSION}. Open it with that version or a later "
             "one (pip install --upgrade edgewise)."
         )
-    if version not in UPGRADES and version != FORMAT_VERSION:
-        raise FileError(f"{source} is damaged: it claims format {version}, which edgewise never wrote.")
     return version
 
 
