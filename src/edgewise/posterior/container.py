@@ -32,6 +32,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from edgewise.reading import physical_memory
+
 MARK = b"edgewise index 1"
 _TAIL = struct.Struct("<Q32s16s")
 _BLOCK = 1 << 20
@@ -49,14 +51,7 @@ class Damaged(Exception):
 
 def most_bytes(stored: int) -> int:
     """The most that the arrays of a file may hold: names compress well, draws hardly at all."""
-    return min((64 << 20) + 16 * stored, _physical_memory())
-
-
-def _physical_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 1 << 40
+    return min((64 << 20) + 16 * stored, physical_memory())
 
 
 def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

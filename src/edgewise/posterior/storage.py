@@ -14,8 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -33,6 +31,7 @@ from edgewise.posterior import checks, container, foreign
 from edgewise.posterior.formats import FORMAT_VERSION, upgrade
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior
+from edgewise.reading import NotAFile, open_file, size_of
 
 FORMAT = "edgewise posterior"
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
@@ -125,7 +124,7 @@ def read(path: str | PathLike[str]) -> Contents:
 def _open(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays: from the index of the file, or where it has none through HDF5 in another process."""
     with _opened(source) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = size_of(file)
         _check_kind(source, file.read(_SUPERBLOCK), size)
         try:
             found = container.read(file, size)
@@ -231,18 +230,17 @@ def _checksum(arrays: Mapping[str, np.ndarray], metadata: str) -> str:
 
 @contextlib.contextmanager
 def _opened(source: Path) -> Iterator[IO[bytes]]:
-    """The file, if it is one: a pipe would keep us waiting."""
+    """The file, if it is one."""
     try:
-        found = os.stat(source)
-        if stat.S_ISDIR(found.st_mode):
-            raise FileError(
-                f"{source} is a directory; give the file in it, for instance {source}/posterior.nc."
-            )
-        if not stat.S_ISREG(found.st_mode):
-            raise FileError(f"{source} is not a file that can be read twice; give the file itself.")
-        file = open(source, "rb")  # noqa: SIM115
+        file = open_file(source)
     except FileNotFoundError:
         raise FileError(f"There is no file {source}.") from None
+    except (NotAFile, IsADirectoryError):
+        raise FileError(
+            f"{source} is a directory; give the file in it, for instance {source}/posterior.nc."
+            if source.is_dir()
+            else f"{source} is not a file; a posterior cannot be read from a pipe or a device."
+        ) from None
     except (OSError, ValueError) as error:
         raise FileError(f"{source} cannot be opened: {getattr(error, 'strerror', None) or error}.") from error
     with file:

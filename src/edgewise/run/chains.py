@@ -22,6 +22,8 @@ from edgewise._version import __version__
 from edgewise.draws.draws import Draws
 from edgewise.engines.choose import choose, load_engine, resolve
 from edgewise.engines.protocol import Problem
+from edgewise.engines.states import check_state, new_chain
+from edgewise.errors import FileError
 from edgewise.run.checkpoint import Checkpoint
 from edgewise.run.conductor import HANDED_OVER, Conductor, Earlier
 from edgewise.run.interrupt import Interrupt
@@ -145,7 +147,13 @@ def run(
             "versions": made_with,
             **(identity or {}),
         }
-        store = Checkpoint.open(options.checkpoint, full_identity, ["seed"] if open_seed else [])
+        features = problem.features
+        store = Checkpoint.open(
+            options.checkpoint,
+            full_identity,
+            ["seed"] if open_seed else [],
+            (features.n_variables, features.n_cliques),
+        )
         seed = store.identity["seed"]
     saver = Saver(store, options.checkpoint_every)
     saver.seconds += time.monotonic() - opening
@@ -167,7 +175,7 @@ def run(
                 may_hand_over=chosen or previous is not None,
             )
             conductor.compile()
-            conductor.gather(seed, starts, _earlier(previous, store, chains))
+            conductor.gather(seed, starts, _earlier(previous, store, chains, conductor.plan))
             conductor.conduct()
             count = conductor.finish()
     finally:
@@ -214,9 +222,11 @@ def run(
     )
 
 
-def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int) -> Earlier | None:
+def _earlier(previous: RunResult | None, store: Checkpoint | None, chains: int, plan: Plan) -> Earlier | None:
     """Where to go on: the checkpoint, or the run in memory where that is further on."""
     stored = store.chains if store is not None else []
+    if store is not None and stored:
+        _check_states(store, chains, plan)
     saved = [len(chain.draws) for chain in stored] or [0] * chains
     if previous is not None and (not stored or sum(map(len, previous.all_draws)) > sum(saved)):
         info = previous.info
@@ -233,6 +243,26 @@ def _unfinished(conductor: Conductor) -> RunningChain | None:
     """The chain furthest behind, if it is in its warm-up."""
     behind = min(conductor.chains, key=lambda chain: chain.iteration - chain.warm_up)
     return behind if behind.iteration < behind.warm_up else None
+
+
+def _check_states(store: Checkpoint, chains: int, plan: Plan) -> None:
+    """Hand no state to an engine that is not one of its own."""
+    where = "its newest generation"
+    try:
+        if len(store.chains) != chains:
+            raise ValueError(f"it has {len(store.chains)} chains instead of {chains}")
+        new = new_chain(plan.kind(), plan.problem, plan.settings)
+        for number, stored in enumerate(store.chains):
+            where = f"chain {number}"
+            if stored.state is not None:
+                check_state(new, plan.problem, stored.state, len(stored.draws), store.notes["thin"])
+            elif len(stored.draws):
+                raise ValueError("it has draws and no state")
+    except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+        raise FileError(
+            f"The checkpoint {str(store.path)!r} is damaged: nothing can go on from {where} ({error}); "
+            "delete the directory to start anew."
+        ) from error
 
 
 def _explain(conductor: Conductor, count: int) -> str:

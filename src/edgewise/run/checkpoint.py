@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import time
@@ -25,12 +26,15 @@ from typing import Any
 import numpy as np
 
 from edgewise.atomic import beside
+from edgewise.draws.checks import check_draws
 from edgewise.draws.draws import Draws
 from edgewise.errors import EdgewiseWarning, FileError
+from edgewise.reading import open_file, physical_memory, size_of
 from edgewise.run import lock
 from edgewise.run.lock import Lock
 
 FORMAT = "edgewise checkpoint 1"
+_MOST_CHAINS = 100_000
 _NAME = re.compile(r"(generation|draws|shared)-(\d{8})\.npz")
 _LEFTOVER = re.compile(rf"\.?{_NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
@@ -74,18 +78,25 @@ class Checkpoint:
     _damaged: set[int] = field(default_factory=set)
     _shared: str | None = None
     _lock: Lock | None = None
+    _sizes: tuple[int | None, int | None] = (None, None)
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], identity: Mapping[str, Any], adopt: Sequence[str] = ()
+        cls,
+        path: str | os.PathLike[str],
+        identity: Mapping[str, Any],
+        adopt: Sequence[str] = (),
+        sizes: tuple[int | None, int | None] = (None, None),
     ) -> Checkpoint:
         """Lock the directory, read what is there and check that it belongs to this run.
 
         A first generation is written at once when there is none, so that a path that cannot be written is
         found before any work is done. Entries of the identity named in `adopt` (a seed that the user left
-        open) are taken from the directory instead of being compared.
+        open) are taken from the directory instead of being compared. `sizes` are the numbers of variables and
+        of candidates that the draws have to fit.
         """
         checkpoint = cls(Path(path), json.loads(json.dumps(identity)))
+        checkpoint._sizes = sizes
         try:
             checkpoint.path.mkdir(parents=True, exist_ok=True)
             checkpoint._lock = Lock.take(checkpoint.path)
@@ -240,30 +251,28 @@ class Checkpoint:
         try:
             manifest = json.loads(arrays.pop("manifest").tobytes())
             found = manifest["format"]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise _Damaged(f"{name}: {error}") from None
         if found != FORMAT:
             raise FileError(
-                f"The checkpoint {str(self.path)!r} has the format {found!r} and this version reads "
+                f"The checkpoint {str(self.path)!r} has the format {_short(found)!r} and this version reads "
                 f"{FORMAT!r}; finish it with the version that wrote it, or give another directory."
             )
+        try:
+            _check_manifest(manifest)
+            self._compare(manifest["identity"], adopt)
+        except FileError:
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise _Damaged(f"{name}: its manifest makes no sense, {error}") from None
         # One byte of its table of contents may hide the rest of an archive.
         lost = [key for key in manifest.get("arrays", []) if key not in arrays]
         if lost:
             raise _Damaged(f"{name}: {lost[0]!r} is missing")
-        self.identity.update({key: manifest["identity"].get(key) for key in adopt})
-        self._compare(manifest["identity"])
         pieces: list[list[Draws]] = [[] for _ in range(manifest["chains"])]
         for segment in manifest["segments"]:
-            stored = _load(self.path / segment["file"])
-            for c, count in enumerate(segment["draws"]):
-                try:
-                    draws = Draws(*(stored[f"chain{c}.{part}"] for part in _DRAWS))
-                except KeyError as error:
-                    raise _Damaged(f"{segment['file']}: {error} is missing") from None
-                if len(draws) != count:
-                    raise _Damaged(f"{segment['file']}: {len(draws)} draws instead of {count}")
-                pieces[c].append(draws)
+            for chain, draws in zip(pieces, self._read_segment(segment)):
+                chain.append(draws)
         chains = []
         for c in range(manifest["chains"]):
             prefix = f"chain{c}."
@@ -277,10 +286,29 @@ class Checkpoint:
         self.knowledge = None if shared is None else _load(self.path / shared)
         self.chains = chains
         self.notes = manifest["notes"]
+        self.identity.update({key: manifest["identity"].get(key) for key in adopt})
         self._segments = manifest["segments"]
 
-    def _compare(self, found: Mapping[str, Any]) -> None:
+    def _read_segment(self, segment: Mapping[str, Any]) -> list[Draws]:
+        name = segment["file"]
+        stored = _load(self.path / name)
+        found = []
+        for c, count in enumerate(segment["draws"]):
+            try:
+                draws = Draws(*(stored[f"chain{c}.{part}"] for part in _DRAWS))
+                check_draws(draws, *self._sizes)
+            except KeyError as error:
+                raise _Damaged(f"{name}: {error} is missing") from None
+            except ValueError as error:
+                raise _Damaged(f"{name}: {error}") from None
+            if len(draws) != count:
+                raise _Damaged(f"{name}: {len(draws)} draws instead of {count}")
+            found.append(draws)
+        return found
+
+    def _compare(self, found: Mapping[str, Any], adopt: Sequence[str]) -> None:
         theirs, ours = _flatten(found), _flatten(self.identity)
+        ours.update({key: theirs.get(key) for key in adopt})
         differences = [
             f"  {key}: {_short(theirs.get(key))} in the checkpoint, {_short(ours.get(key))} now"
             for key in sorted(theirs.keys() | ours.keys())
@@ -328,15 +356,66 @@ class _Damaged(Exception):
 def _load(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file, each read to its end: only there is its checksum verified."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            return {
-                name.removesuffix(".npy"): np.lib.format.read_array(
-                    io.BytesIO(archive.read(name)), allow_pickle=False
-                )
-                for name in archive.namelist()
+        with open_file(path, follow=False) as file, zipfile.ZipFile(file) as archive:
+            size = size_of(file)
+            members = archive.infolist()
+            # Written without packing; what claims to be larger than its file is no work of ours.
+            packed = any(member.compress_size != member.file_size for member in members)
+            if packed or sum(member.file_size for member in members) > min(size, physical_memory()):
+                raise ValueError("it claims more than it holds")
+            arrays = {
+                member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members
             }
+            if len(arrays) != len(members):
+                raise ValueError("an array is there twice")
+            return arrays
     except Exception as error:  # damaged bytes make zipfile raise nearly anything
         raise _Damaged(f"{path.name}: {error or type(error).__name__}") from None
+
+
+def _array(content: bytes) -> np.ndarray:
+    """One array of NumPy's own format, whose header is compared with what follows before room is made."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
+    shape, by_columns, dtype = read(stream)
+    start = stream.tell()
+    if dtype.kind not in "biuf" or any(length < 0 for length in shape):
+        raise ValueError(f"an array of {dtype} {shape}")
+    if math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise ValueError(f"{len(content) - start} bytes for an array of {dtype} {shape}")
+    flat = np.frombuffer(content, dtype, offset=start)
+    return flat.reshape(shape, order="F" if by_columns else "C").copy()
+
+
+def _check_manifest(manifest: Mapping[str, Any]) -> None:
+    """Types and references of a manifest; the names of its files stay within the directory."""
+    chains, segments, notes = manifest["chains"], manifest["segments"], manifest["notes"]
+    if type(chains) is not int or not 0 <= chains <= _MOST_CHAINS:
+        raise ValueError(f"there are {_short(chains)} chains")
+    if not isinstance(manifest["identity"], Mapping) or not isinstance(notes, Mapping):
+        raise TypeError("identity and notes are no mappings")
+    seen = set()
+    for segment in segments:
+        name, counts = str(segment["file"]), segment["draws"]
+        match = _NAME.fullmatch(name)
+        if match is None or match[1] != "draws" or name in seen:
+            raise ValueError(f"{_short(name)!r} is not the name of a segment, or is listed twice")
+        seen.add(name)
+        if len(counts) != chains or any(type(count) is not int for count in counts):
+            raise ValueError(f"the numbers of draws in {name!r} are {_short(counts)}")
+    if chains:
+        thin, seconds = notes["thin"], notes["seconds"]
+        if thin is not None and (type(thin) is not int or not 0 < thin < 2**53):
+            raise ValueError(f"thin is {_short(thin)}")
+        if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+            raise ValueError(f"the seconds are {_short(seconds)}")
+    if not all(isinstance(name, str) for name in manifest.get("arrays", [])):
+        raise TypeError("the names of the arrays are none")
+    seed = manifest["identity"].get("seed")
+    words = seed if isinstance(seed, list) else [seed]
+    if seed is not None and not all(type(word) is int and word >= 0 for word in words):
+        raise ValueError(f"the seed is {_short(seed)}")
 
 
 def _amount(segments: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,160 @@
+"""Whether arrays from a file are the state of a chain: no kernel sees them before.
+
+Kernels trust their arguments; an index out of its range would write into the memory of others. Shapes and
+types are compared with those of a new chain of the same problem and settings, so that only ranges and
+references need rules here. An array without a rule has to be finite.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgewise.engines.common import ChainEngine
+from edgewise.engines.protocol import Engine, Problem
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED
+
+# Arrays that grow with the number of particles, along their last axis.
+_SWARM = ("X", "F", "w", "lanes")
+_STATES = ("X", "particles")
+_STREAMS = ("stream", "lanes")
+_PARAMETERS = ("theta", "values")
+_DATA = ("rows", "singles", "sums", "totals", "single_totals")
+_GRAPH = ("degree", "adjacent", "listed", "place", "counts")
+_LARGEST = 1e8
+_LARGEST_SUM = 1e18
+_MOST_SITES = 10_000
+_LONGEST = 1 << 53
+
+
+def new_chain(kind: type[Engine], problem: Problem, settings: Mapping[str, Any]) -> Engine:
+    """A chain to compare others with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind(problem, settings, np.random.SeedSequence(0), "empty")
+
+
+def check_state(
+    new: Engine, problem: Problem, state: Mapping[str, np.ndarray], n_draws: int, thin: int | None
+) -> None:
+    """Compare the state of a chain that has kept `n_draws` draws with a `new` one and with the problem.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong.
+    """
+    _check_layout(state, new.state())
+    p, n_cliques = problem.features.n_variables, problem.features.n_cliques
+    for name, array in state.items():
+        # What an engine of somebody else means by a name is its own affair.
+        rule = name if isinstance(new, ChainEngine) else ""
+        _check_range(rule, array, p, n_cliques, problem.statistics.n_rows)
+    if isinstance(new, ChainEngine):
+        if "split" in state and not 0 < int(state["split"][0]) < len(state["w"]):
+            raise ValueError(f"its particles are split at {int(state['split'][0])} of {len(state['w'])}")
+        _check_graph(problem, state)
+    clock = state.get("iteration", state.get("clock"))
+    if clock is None:
+        return
+    iteration = int(np.ravel(clock)[0])
+    kept = max(0, iteration - new.warm_up) // thin if thin else 0
+    if not 0 <= iteration < _LONGEST or kept != n_draws:
+        raise ValueError(f"it is at iteration {iteration} with {n_draws} draws")
+
+
+def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]) -> None:
+    lost = [name for name in wanted if name not in state]
+    if lost:
+        raise ValueError(f"{lost[0]!r} is missing")
+    particles = {state[name].shape[-1:] for name in _SWARM if name in wanted}
+    for name, like in wanted.items():
+        array, like = state[name], np.asarray(like)
+        given, right = array.shape, like.shape
+        if name in _SWARM and len(particles) == 1:
+            given, right = given[:-1], right[:-1]
+        if array.dtype != like.dtype or given != right or array.ndim != like.ndim:
+            raise ValueError(
+                f"{name!r} is {array.dtype} {array.shape} where {like.dtype} {like.shape} is needed"
+            )
+    if any(len(count) and count[0] < 2 for count in particles):
+        raise ValueError("it has no particles")
+
+
+def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: float) -> None:
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name!r} is {array.dtype}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name!r} holds what is no finite number")
+    low, high = (-_LARGEST_SUM, _LARGEST_SUM) if array.dtype.kind == "f" else (-np.inf, np.inf)
+    if name in ("tallies", "w", "watched", "jumps", "single_variances", "variances", "precision_sum"):
+        low = 0
+    elif name in _DATA:
+        low, high = 0, n_rows * (1 + 1e-9)
+    elif name in ("hyper", "bias_scale", "scale", "width"):
+        low, high = np.finfo(np.float64).tiny, _LARGEST**2
+    elif name in ("scan", "clique_centres", "centres"):
+        low, high = 0, 1
+    elif name in ("theta", "values", "bias", "biases", "momentum", "bias_momentum"):
+        low, high = -_LARGEST, _LARGEST
+    elif name == "cursor":
+        low, high = 0, p - 1
+    elif name == "sites":
+        low, high = 1, _MOST_SITES
+    elif name == "cold_moves":
+        low, high = 0, 4 * (p + n_cliques)
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise ValueError(f"{name!r} reaches from {array.min()} to {array.max()}")
+    if name == "centres" and array.size and not (array.min() > 0 and array.max() < 1):
+        raise ValueError("a line is centred on a level that is never left")
+    if name == "hyper" and not array[0] < 1:
+        raise ValueError(f"p0 is {array[0]}")
+    if name in _STATES and not ((array == 0) | (array == 1)).all():
+        raise ValueError(f"{name!r} holds other states than 0 and 1")
+    if name in _STREAMS and not (array != 0).any(axis=0).all():
+        raise ValueError(f"{name!r} would give the same number for ever")
+    if name == "lanes" and len(np.unique(np.ascontiguousarray(array.T).view("V16"))) < array.shape[1]:
+        raise ValueError("two particles would see the same random numbers")
+    if name == "w" and not array.any():
+        raise ValueError("no particle has a weight")
+
+
+def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
+    members, status = problem.features.members, problem.prior.status
+    p, n_cliques = problem.features.n_variables, problem.features.n_cliques
+    degree, adjacent, listed, place, counts = (state[name] for name in _GRAPH)
+    count = int(counts[0])
+    if not 0 <= count <= n_cliques:
+        raise ValueError(f"{count} of {n_cliques} candidates are active")
+    active = listed[:count]
+    if count and not (active.min() >= 0 and active.max() < n_cliques):
+        raise ValueError("a candidate that does not exist is active")
+    there = np.full(n_cliques, -1, place.dtype)
+    there[active] = np.arange(count)
+    if not np.array_equal(there, place) or not np.array_equal(place[active], np.arange(count)):
+        raise ValueError("the list of active candidates contradicts itself")
+    if np.any(status[active] == FORBIDDEN) or np.any(place[status == FORCED] < 0):
+        raise ValueError("a forbidden candidate is active, or a forced one is not")
+    if counts[1] != np.count_nonzero(status[active] == COMMON):
+        raise ValueError("the active candidates that share p0 are counted wrongly")
+    for name in _PARAMETERS:
+        if name in state and np.any(state[name][place < 0] != 0):
+            raise ValueError("an inactive candidate has a parameter")
+    room = np.bincount(members[members >= 0], minlength=p)
+    start = np.concatenate([[0], np.cumsum(room)])
+    if np.any(degree < 0) or np.any(degree > room):
+        raise ValueError("a variable touches more candidates than there are")
+    variable = np.repeat(np.arange(p), degree)
+    position = np.arange(len(variable)) - np.repeat(np.cumsum(degree) - degree, degree) + start[variable]
+    row, column = np.nonzero(members[active] >= 0)
+    touched = members[active][row, column]
+    found = np.lexsort((adjacent[position], variable)), np.lexsort((active[row], touched))
+    if (
+        len(found[0]) != len(found[1])
+        or np.any(variable[found[0]] != touched[found[1]])
+        or np.any(adjacent[position][found[0]] != active[row][found[1]])
+    ):
+        raise ValueError("the variables and the active candidates contradict each other")
