@@ -7,23 +7,52 @@ that first cuts every column at a half, where the rest of each check comes to be
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from edgewise import SpikeSlabMRF
+from edgewise.errors import DataError
 
-NOT_BINARY = "brings columns with more than two levels, which the data door refuses"
-CLASSIFIER = "takes everything that has predict_proba for a classifier"
-OWN_WORDS = "is refused, but in the words of the data door rather than those of scikit-learn"
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a check cannot pass, and the exception that has to be at the root of its failure."""
+
+    reason: str
+    kind: type[Exception]
+    words: str
+
+
+NOT_BINARY = Refusal(
+    "brings columns with more than two levels, which the data door refuses",
+    DataError,
+    r"has \d+ (levels|different values)|not two levels",
+)
+
+
+CLASSIFIER = Refusal(
+    "takes everything that has predict_proba for a classifier", AttributeError, "'NoneType'.*'multi_class'"
+)
+
+
+def own_words(words):
+    return Refusal(
+        "is refused, but in the words of the data door rather than those of scikit-learn", DataError, words
+    )
+
+
+SKIPPED = "check_array_api_input"  # by scikit-learn, unless SCIPY_ARRAY_API is set
 EXPECTED = {
-    "check_array_api_input": "is skipped by scikit-learn unless SCIPY_ARRAY_API is set",
-    "check_complex_data": OWN_WORDS,
-    "check_estimators_empty_data_messages": OWN_WORDS,
-    "check_fit2d_1feature": OWN_WORDS,
-    "check_fit2d_predict1d": OWN_WORDS,
-    "check_estimators_nan_inf": OWN_WORDS,
+    "check_complex_data": own_words("its cells are of type complex128"),
+    "check_estimators_empty_data_messages": own_words("no (rows|columns)|0 (rows|columns)|empty"),
+    "check_fit2d_1feature": own_words("only the column 'x0' is a variable"),
+    "check_fit2d_predict1d": own_words(r"it has 1 dimension \(shape"),
+    "check_estimators_nan_inf": own_words("infinite|inf|missing"),
     "check_estimator_sparse_array": CLASSIFIER,
     "check_estimator_sparse_matrix": CLASSIFIER,
 }
@@ -33,10 +62,9 @@ EXPECTED_AS_IT_IS = EXPECTED | {
         "all_zero_sample_weights_error",
         "dict_unchanged",
         "dont_overwrite_parameters",
-        "estimator_sparse_array",
-        "estimator_sparse_matrix",
         "estimators_dtypes",
         "estimators_fit_returns_self",
+        "estimators_nan_inf",
         "estimators_overwrite_params",
         "f_contiguous_array_estimator",
         "fit_check_is_fitted",
@@ -101,22 +129,53 @@ def small(kind):
 
 
 def cases(kind, expected):
-    # The marks are made here and not by scikit-learn, so that a check that begins to pass is an error.
     for estimator, check in estimator_checks_generator(small(kind), mark=None):
         name = check.func.__name__
-        reason = expected.get(name)
-        marks = [pytest.mark.xfail(reason=f"{name} {reason}", strict=True)] if reason else []
-        if name == "check_array_api_input":
-            marks = [pytest.mark.skip(reason=f"{name} {reason}")]
-        yield pytest.param(estimator, check, marks=marks, id=f"{name}-{check.keywords or ''}")
+        marks = [pytest.mark.skip(reason="needs SCIPY_ARRAY_API")] if name == SKIPPED else []
+        yield pytest.param(
+            estimator, check, expected.get(name), marks=marks, id=f"{name}-{check.keywords or ''}"
+        )
 
 
-@pytest.mark.parametrize(("estimator", "check"), list(cases(SpikeSlabMRF, EXPECTED_AS_IT_IS)))
-def test_as_it_is(estimator, check):
-    check(estimator)
+def chain_of(error):
+    """An exception and all those that it came from."""
+    found = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def run_check(estimator, check, refusal):
+    """Run a check, which passes; or fails for the very reason that is expected of it."""
+    if refusal is None:
+        check(estimator)
+        return
+    with pytest.raises(Exception) as caught:
+        check(estimator)
+    roots = [error for error in chain_of(caught.value) if isinstance(error, refusal.kind)]
+    assert roots, (
+        f"{caught.value!r} does not come from {refusal.kind.__name__}, as it should: {refusal.reason}"
+    )
+    assert any(re.search(refusal.words, str(error)) for error in roots), str(roots[0])
+
+
+@pytest.mark.parametrize(("estimator", "check", "refusal"), list(cases(SpikeSlabMRF, EXPECTED_AS_IT_IS)))
+def test_as_it_is(estimator, check, refusal):
+    run_check(estimator, check, refusal)
 
 
 @pytest.mark.filterwarnings("ignore::edgewise.errors.EdgewiseWarning")
-@pytest.mark.parametrize(("estimator", "check"), list(cases(Halved, EXPECTED)))
-def test_with_halved_columns(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(("estimator", "check", "refusal"), list(cases(Halved, EXPECTED)))
+def test_with_halved_columns(estimator, check, refusal):
+    run_check(estimator, check, refusal)
+
+
+def test_a_failure_for_another_reason_is_noticed():
+    def fails(estimator):
+        raise TypeError("something else")
+
+    with pytest.raises(AssertionError, match="does not come from DataError"):
+        run_check(None, fails, NOT_BINARY)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        run_check(None, lambda estimator: None, NOT_BINARY)

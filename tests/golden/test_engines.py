@@ -1,8 +1,8 @@
 """Same seed, same draws: however a run is divided, saved and restored; and the very bytes of a tiny run.
 
-The bytes depend on the compiler's rounding, so they are compared only with the versions they were made with.
-A change of them is allowed when the algorithm changes: ``python tests/golden/test_engines.py`` renews them,
-and CHANGES says why.
+The bytes depend on the compiler's rounding, so they are compared only with the versions they were made with;
+CI fails with versions for which there are none. A change of them is allowed when the algorithm changes:
+``python tests/golden/test_engines.py`` renews them, and CHANGES says why.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -130,14 +132,40 @@ def versions() -> dict[str, str]:
     return {"numpy": np.__version__, "numba": numba.__version__, "machine": platform.machine()}
 
 
+def golden(stored: dict[str, Any], name: str) -> str:
+    """The stored digest if it holds for these versions; else a failure in CI and a skip elsewhere."""
+    if versions() in stored["made_with"]:
+        return str(stored[name])
+    message = (
+        f"no golden runs were made with {versions()}; when the draws are right with them, add the versions "
+        f"with python tests/golden/{Path(__file__).name}"
+    )
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_run(name):
-    stored = json.loads(STORED.read_text())
-    if versions() != stored["made_with"]:
-        pytest.skip(f"the golden runs were made with {stored['made_with']}; here are {versions()}")
-    assert fingerprint(name) == stored[name], f"if this is meant, renew {STORED.name} and say why in CHANGES"
+    expected = golden(json.loads(STORED.read_text()), name)
+    assert fingerprint(name) == expected, f"if this is meant, renew {STORED.name} and say why in CHANGES"
+
+
+def test_other_versions_are_a_failure_in_ci_alone(monkeypatch):
+    other = {"made_with": [versions() | {"numpy": "0.0"}], "exact": "0"}
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no golden runs were made with"):
+        golden(other, "exact")
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="no golden runs were made with"):
+        golden(other, "exact")
 
 
 if __name__ == "__main__":
-    found = {"made_with": versions()} | {name: fingerprint(name) for name in GOLDEN}
-    STORED.write_text(json.dumps(found, indent=1) + "\n")
+    found = {name: fingerprint(name) for name in GOLDEN}
+    before = json.loads(STORED.read_text())
+    others = before.pop("made_with")
+    # Versions that gave other draws gave those of another algorithm.
+    others = others if before == found else []
+    made_with = [*(record for record in others if record != versions()), versions()]
+    STORED.write_text(json.dumps({"made_with": made_with} | found, indent=1) + "\n")

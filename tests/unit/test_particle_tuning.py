@@ -43,10 +43,15 @@ def test_a_fit_that_runs_away_is_no_start():
     draws = engine.advance(10)
     assert np.isfinite(draws.values).all()
     assert np.abs(draws.values).max() < 12
-    # The empty start must come to the same place.
-    other = engine_of(rows, start="empty", warm_up=60)
+    # The start is the empty one, and a random graph comes to the same place: means over 40 draws have an
+    # error of about 30 of 580 edges.
+    empty = engine_of(rows, start="empty", warm_up=60)
+    empty.advance(60)
+    assert np.array_equal(empty.advance(10).values, draws.values)
+    other = engine_of(rows, start="random", warm_up=60)
     other.advance(60)
-    assert other.advance(10).n_edges.mean() == pytest.approx(draws.n_edges.mean(), rel=0.35)
+    other.advance(20)
+    assert other.advance(40).n_edges.mean() == pytest.approx(engine.advance(40).n_edges.mean(), rel=0.12)
 
 
 def test_weights_stay_in_range():
