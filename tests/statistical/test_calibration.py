@@ -8,9 +8,10 @@ are discrete: their posterior probabilities must be calibrated, which is tested 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from edgewise.engines.choose import load_engine
@@ -18,41 +19,67 @@ from edgewise.engines.protocol import Problem
 from edgewise.features import Features, Statistics
 from edgewise.priors import BetaInclusion, GammaSlab, NormalBias, Prior
 
-P, M, ROWS = 3, 3, 25
-PRIOR = Prior(BetaInclusion(2.0, 2.0), GammaSlab(6.0, 6.0), NormalBias(1.0))
-FEATURES = Features.pairs(P)
-STATES = np.array([[s >> i & 1 for i in range(P)] for s in range(2**P)], float)
-PAIRS = STATES[:, FEATURES.members[:, 0]] * STATES[:, FEATURES.members[:, 1]]
 RANKS = 31
+LIMIT = 5e-4
 
 
-def simulate(rng: np.random.Generator) -> tuple[dict[str, float], np.ndarray, Statistics]:
-    """True values, true indicators and the statistics of data drawn from them."""
-    p0 = rng.beta(2.0, 2.0)
-    sigma0 = rng.gamma(6.0, 1 / 6.0) ** -0.5
-    active = rng.random(M) < p0
-    theta = np.where(active, rng.normal(0, sigma0, M), 0.0)
-    bias = rng.normal(0, 1.0, P)
-    energy = STATES @ bias + PAIRS @ theta
-    weight = np.exp(energy - energy.max())
-    counts = rng.multinomial(ROWS, weight / weight.sum())
-    values = {"p0": p0, "sigma0": sigma0, "edges": active.sum(), "coupling": theta[0]}
-    values |= {f"bias{i}": bias[i] for i in range(P)}
-    return values, active, Statistics(float(ROWS), counts @ STATES, counts @ PAIRS)
+@dataclass(frozen=True)
+class World:
+    """Models of `p` variables and data of `rows` rows, drawn from a prior that is easy to draw from."""
+
+    p: int
+    rows: int
+    beta: tuple[float, float] = (2.0, 2.0)
+
+    @cached_property
+    def features(self) -> Features:
+        return Features.pairs(self.p)
+
+    @cached_property
+    def states(self) -> np.ndarray:
+        return ((np.arange(2**self.p)[:, None] >> np.arange(self.p)) & 1).astype(float)
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        members = self.features.members
+        return self.states[:, members[:, 0]] * self.states[:, members[:, 1]]
+
+    def prior(self, odds: float = 1.0) -> Prior:
+        """The prior of the world, or one with other prior odds."""
+        a, b = self.beta
+        return Prior(BetaInclusion(a * odds, b), GammaSlab(6.0, 6.0), NormalBias(1.0))
+
+    def simulate(self, rng: np.random.Generator) -> tuple[dict[str, float], np.ndarray, Statistics]:
+        """True values, true indicators and the statistics of data drawn from them."""
+        p0 = rng.beta(*self.beta)
+        sigma0 = rng.gamma(6.0, 1 / 6.0) ** -0.5
+        active = rng.random(self.features.n_cliques) < p0
+        theta = np.where(active, rng.normal(0, sigma0, len(active)), 0.0)
+        bias = rng.normal(0, 1.0, self.p)
+        energy = self.states @ bias + self.pairs @ theta
+        weight = np.exp(energy - energy.max())
+        counts = rng.multinomial(self.rows, weight / weight.sum())
+        values = {"p0": p0, "sigma0": sigma0, "edges": active.sum(), "coupling": theta[0]}
+        values |= {f"bias{i}": bias[i] for i in range(self.p)}
+        return values, active, Statistics(float(self.rows), counts @ self.states, counts @ self.pairs)
 
 
-def calibrate(name: str, rounds: int, thin: int, settings: dict, wrong: bool = False) -> dict[str, float]:
-    """P-values of uniform ranks by quantity, and z-scores of the indicators."""
+def calibrate(
+    name: str, world: World, rounds: int, thin: int, settings: dict, kept: float = 1.0, odds: float = 1.0
+) -> dict[str, float]:
+    """P-values of uniform ranks by quantity, and of the z-scores of the indicators.
+
+    Negative controls: only a share of the pair sums is `kept`, or the prior odds are wrong.
+    """
     rng = np.random.default_rng(11)
-    prior = PRIOR.resolve(FEATURES)
+    prior = world.prior(odds).resolve(world.features)
     ranks: dict[str, list[float]] = {}
     indicators = []
     for seed in range(rounds):
-        truth, active, statistics = simulate(rng)
-        if wrong:
-            statistics = Statistics(statistics.n_rows, statistics.singles, 0.7 * statistics.cliques)
+        truth, active, statistics = world.simulate(rng)
+        statistics = Statistics(statistics.n_rows, statistics.singles, kept * statistics.cliques)
         engine = load_engine(name)(
-            Problem(FEATURES, statistics, prior), settings, np.random.SeedSequence([7, seed])
+            Problem(world.features, statistics, prior), settings, np.random.SeedSequence([7, seed])
         )
         engine.advance(engine.warm_up)
         draws = engine.advance(RANKS * thin, thin=thin)
@@ -62,14 +89,14 @@ def calibrate(name: str, rounds: int, thin: int, settings: dict, wrong: bool = F
             "edges": draws.n_edges,
             "coupling": draws.column(0),
         }
-        series |= {f"bias{i}": draws.biases[:, i] for i in range(P)}
+        series |= {f"bias{i}": draws.biases[:, i] for i in range(world.p)}
         for key, values in series.items():
             # Ties, of the edge count and of absent couplings, are broken at random.
             below, equal = np.sum(values < truth[key]), np.sum(values == truth[key])
             ranks.setdefault(key, []).append(
                 (below + rng.integers(0, equal + 1) + rng.random()) / (RANKS + 1)
             )
-        share = np.mean([draws.column(a) != 0 for a in range(M)], axis=1)
+        share = np.mean([draws.column(a) != 0 for a in range(len(active))], axis=1)
         indicators.append(np.stack([active - share, (active - share) * share]))
     found = {key: float(stats.kstest(values, "uniform").pvalue) for key, values in ranks.items()}
     spread = np.array(indicators).mean(axis=2)
@@ -79,18 +106,36 @@ def calibrate(name: str, rounds: int, thin: int, settings: dict, wrong: bool = F
     return found
 
 
+SMALL = World(3, 25)
+# As many variables as make decisions share noise, and rows enough for strong opinions.
+LARGER = World(6, 100, (2.0, 6.0))
+
+
 def test_exact_engine_is_calibrated():
-    found = calibrate("exact", 400, 4, {"warm_up": 60})
-    assert min(found.values()) > 5e-4, found
+    found = calibrate("exact", SMALL, 400, 4, {"warm_up": 60})
+    assert min(found.values()) > LIMIT, found
 
 
 def test_shrunken_sums_are_noticed():
     """Negative control: the pair sums lose 30 percent on their way to the engine."""
-    found = calibrate("exact", 200, 4, {"warm_up": 60}, wrong=True)
-    assert min(found.values()) < 5e-4, found
+    found = calibrate("exact", SMALL, 200, 4, {"warm_up": 60}, kept=0.7)
+    assert min(found.values()) < LIMIT, found
 
 
-@pytest.mark.slow
 def test_particle_engine_is_calibrated():
-    found = calibrate("particle", 400, 4, {"warm_up": 60, "particles": 384})
-    assert min(found.values()) > 5e-4, found
+    found = calibrate("particle", SMALL, 400, 4, {"warm_up": 60, "particles": 384})
+    assert min(found.values()) > LIMIT, found
+
+
+def test_particle_engine_is_calibrated_with_particles_of_its_own_choice():
+    found = calibrate("particle", LARGER, 120, 4, {"warm_up": 100})
+    assert min(found.values()) > LIMIT, found
+
+
+def test_small_faults_of_the_particle_engine_are_noticed():
+    """Negative controls: the pair sums lose a tenth; the prior odds are three times too high."""
+    found = calibrate("particle", SMALL, 200, 4, {"warm_up": 60, "particles": 384}, kept=0.9)
+    assert min(found.values()) < LIMIT, found
+    found = calibrate("particle", SMALL, 400, 4, {"warm_up": 60, "particles": 384}, odds=3.0)
+    assert found["indicators"] < LIMIT, found
+    assert found["edges"] < LIMIT, found
