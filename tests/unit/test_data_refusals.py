@@ -456,3 +456,8 @@ def test_no_way_out_is_offered_where_there_is_none() -> None:
         read_data({"a": ["x", "y", "z"], "b": ["u", "v", "w"], "c": [0, 1, 1]})
     assert caught.value.remedy == {}
     assert "To go on" not in str(caught.value)
+
+
+def test_a_column_of_a_table_that_has_none():
+    with pytest.raises(DataError, match=r"drop_columns asks for a column 'a', which is not there"):
+        read_data(np.zeros((3, 0)), drop_columns=["a"])

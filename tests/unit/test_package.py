@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.metadata
+import os
 import pkgutil
 import re
 import subprocess
@@ -121,7 +122,9 @@ def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
     _, code, after = re.split(r"```python\n(.*?)```", readme.read_text(), maxsplit=1, flags=re.DOTALL)
     promised = re.search(r"```\n(.*?)```", after, flags=re.DOTALL)
     assert promised is not None
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    # In a narrow terminal pandas would leave out columns.
+    wide = {**os.environ, "COLUMNS": "200"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=wide)
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "posterior.nc").is_file()
     for line in promised.group(1).splitlines()[1:]:

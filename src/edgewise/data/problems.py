@@ -77,6 +77,8 @@ class TableError(DataError):
 
 def listing(items: Sequence[Any], shown: int = SHOWN) -> str:
     """First few of many things, for instance ``a, b, c and 14 more``."""
+    if not len(items):
+        return "none"
     words = [str(item) for item in items[:shown]]
     rest = len(items) - len(words)
     if rest > 0:

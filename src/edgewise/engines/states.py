@@ -118,6 +118,8 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         raise ValueError(f"{name!r} would give the same number for ever")
     if name == "lanes" and len(np.unique(np.ascontiguousarray(array.T).view("V16"))) < array.shape[1]:
         raise ValueError("two particles would see the same random numbers")
+    if name == "table" and not (array.min() >= 0 and 0.5 < array.sum() < 2):
+        raise ValueError("the probabilities of all states are none")
     if name == "w" and not array.any():
         raise ValueError("no particle has a weight")
 

@@ -16,6 +16,7 @@ import numpy as np
 from edgewise.draws.checks import check_draws
 from edgewise.draws.draws import Draws
 from edgewise.features import Features, Statistics
+from edgewise.model.checks import checked_names
 from edgewise.posterior.sums import AXES, EdgeSums
 from edgewise.priors import Prior
 
@@ -111,7 +112,8 @@ def checked_record(record: Any) -> Mapping[str, Any]:
     """The record of how a posterior was made, as JSON had it; what no code relies on may be anything."""
     if not isinstance(record, Mapping):
         raise TypeError("its metadata are not a mapping")
-    names = [text(name, "a name") for name in _list(record["names"], "names")]
+    given = [text(name, "a name") for name in _list(record["names"], "names")]
+    names = list(checked_names(given, len(given)) or ())
     levels = [_list(pair, "a pair of levels") for pair in _list(record["levels"], "levels")]
     for pair in levels:
         if len(pair) != 2 or not all(isinstance(level, str | bool | int | float | None) for level in pair):
@@ -150,7 +152,7 @@ def _info(info: Any) -> dict[str, Any]:
     for name in ("settings", "versions"):
         if info.get(name) is not None and not isinstance(info[name], Mapping):
             raise TypeError(f"its {name} are not a mapping")
-    for note in _list(info.get("notes") or [], "notes"):
+    for note in _list(info.get("notes", []), "notes"):
         text(note, "a note")
     return dict(info)
 
