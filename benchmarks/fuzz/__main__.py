@@ -12,6 +12,7 @@ largest memory. Inputs that broke something are kept in the directory --found; t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import multiprocessing
 import os
@@ -22,6 +23,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from benchmarks.fuzz.targets import TARGETS, Escaped, tried
 
@@ -64,7 +66,15 @@ def work(name: str, seed: int, engine: str, seconds: float, pipe: Connection) ->
     os.dup2(null, 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    target = TARGETS[name]()
+    watching: Any = contextlib.nullcontext()
+    if engine == "atheris":
+        import atheris
+
+        watching = atheris.instrument_imports(include=["edgewise"])
+    with watching:
+        target = TARGETS[name]()
+        with contextlib.suppress(Escaped):
+            tried(target, bytes(LENGTHS[0]))  # what is imported on first use
     pipe.send(("ready", "", 0.0))
 
     def one(data: bytes) -> None:
@@ -76,9 +86,6 @@ def work(name: str, seed: int, engine: str, seconds: float, pipe: Connection) ->
         pipe.send((kind, text, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
     if engine == "atheris":
-        import atheris
-
-        atheris.instrument_all() if name == "door" else None
         atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", f"-max_len={LENGTHS[1]}"], one)
         atheris.Fuzz()
         return

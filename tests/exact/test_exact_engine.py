@@ -9,10 +9,11 @@ import pytest
 from comparing import problem_of, run, z_scores
 from truth import enumerate_posterior
 
+from edgewise.data import read_data
 from edgewise.engines.exact import ExactEngine
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError, EdgewiseWarning
-from edgewise.features import Features, Statistics
+from edgewise.features import Features, Statistics, sufficient_statistics
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
 
 # The largest of thirty or so z-scores a case.
@@ -124,3 +125,22 @@ def test_refusals():
         ExactEngine(small, {"particles": 3})
     with pytest.raises(DataError, match="cannot start from 'nowhere'"):
         ExactEngine(small, None, None, "nowhere")
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the table of states loses its scale")
+@pytest.mark.filterwarnings("ignore")
+def test_constant_columns_leave_the_table_of_states_normalised():
+    """Biases of constant columns wander as far as their prior allows; the table must follow them."""
+    rng = np.random.default_rng(0)
+    rows = np.zeros((300, 6), int)
+    rows[:, :2] = 1
+    rows[:, 3] = rng.random(300) < 0.36
+    rows[:, 5] = rng.random(300) < 0.03
+    features = Features.pairs(6)
+    statistics = sufficient_statistics(read_data(rows, constant="keep"), features)
+    problem = Problem(features, statistics, Prior().resolve(features))
+    engine = ExactEngine(problem, {"warm_up": 300}, np.random.SeedSequence(2))
+    engine.advance(300)
+    for _ in range(10):
+        engine.advance(100)
+        assert abs(engine._arrays["table"].sum() - 1) < 1e-6

@@ -206,6 +206,7 @@ BAD_INDEXES = {
     "half a piece": lambda a: a.update(pieces=[[96]]),
     "objects": lambda a: a.update(type="|O"),
     "records": lambda a: a.update(type="f8,f8"),
+    "a type that is half a tuple": lambda a: a.update(type="<f8,,"),
     "no type": lambda a: a.update(type="nothing"),
     "dates": lambda a: a.update(type="<M8[s]"),
     "chunks without length": lambda a: a.update(chunk=[0]),

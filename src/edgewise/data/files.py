@@ -266,6 +266,8 @@ class ParquetTable(ColumnsTable):
             names = list({self._stored[index]: None for index in wanted})
             self._frame = self._reader(handle).read(columns=names)
             self._frame.validate(full=True)
+            if self._frame.num_rows != self.n_rows:
+                raise ValueError(f"{self._frame.num_rows:,} rows instead of {self.n_rows:,}")
         # Asking for a name gives every column that has it, and those whose names go on with a dot.
         places = defaultdict(list)
         for position, name in enumerate(self._frame.column_names):

@@ -87,10 +87,15 @@ def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
 def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: float) -> None:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name!r} is {array.dtype}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    # Tallies are read, never used: an acceptance probability that got lost must not cost the chain.
+    if array.dtype.kind == "f" and name != "tallies" and not np.isfinite(array).all():
         raise ValueError(f"{name!r} holds what is no finite number")
     low, high = (-_LARGEST_SUM, _LARGEST_SUM) if array.dtype.kind == "f" else (-np.inf, np.inf)
-    if name in ("tallies", "w", "watched", "jumps", "single_variances", "variances", "precision_sum"):
+    if name == "tallies":
+        return
+    if name == "table":
+        low, high = 0, np.inf
+    elif name in ("w", "watched", "jumps", "single_variances", "variances", "precision_sum"):
         low = 0
     elif name in _DATA:
         low, high = 0, n_rows * (1 + 1e-9)
@@ -118,8 +123,8 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         raise ValueError(f"{name!r} would give the same number for ever")
     if name == "lanes" and len(np.unique(np.ascontiguousarray(array.T).view("V16"))) < array.shape[1]:
         raise ValueError("two particles would see the same random numbers")
-    if name == "table" and not (array.min() >= 0 and 0.5 < array.sum() < 2):
-        raise ValueError("the probabilities of all states are none")
+    if name == "table" and not array.any():
+        raise ValueError("no state has a probability")
     if name == "w" and not array.any():
         raise ValueError("no particle has a weight")
 

@@ -24,6 +24,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ MARK = b"edgewise index 1"
 _TAIL = struct.Struct("<Q32s16s")
 _BLOCK = 1 << 20
 _LONGEST_INDEX = 1 << 24
+_TYPE = re.compile("[<>|][iuf][1248]")
 _MOST_AXES = 8
 # What HDF5 adds to the arrays of a posterior: headers and attributes.
 _OVERHEAD = 1 << 22
@@ -148,9 +150,10 @@ class _Layout:
     """Where one array lies."""
 
     def __init__(self, type: Any, shape: Any, chunk: Any, pieces: Any) -> None:
+        # NumPy would take far more than this for a type, and parse it as Python.
+        if not _TYPE.fullmatch(str(type)):
+            raise ValueError(f"an array of {str(type)[:40]}")
         self.dtype = np.dtype(str(type))
-        if self.dtype.kind not in "iuf" or self.dtype.itemsize > 8:
-            raise ValueError(f"an array of {self.dtype}")
         self.shape = _lengths(shape)
         self.chunk = None if chunk is None else _lengths(chunk)
         self.pieces = [_lengths(piece) for piece in pieces]
