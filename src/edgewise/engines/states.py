@@ -24,6 +24,7 @@ _STREAMS = ("stream", "lanes")
 _PARAMETERS = ("theta", "values")
 _DATA = ("rows", "singles", "sums", "totals", "single_totals")
 _GRAPH = ("degree", "adjacent", "listed", "place", "counts")
+_MAY_BE_LOST = ("tallies", "moments.weights", "point")
 _LARGEST = 1e8
 _LARGEST_SUM = 1e18
 _MOST_SITES = 10_000
@@ -57,6 +58,7 @@ def check_state(
         if "split" in state and not 0 < int(state["split"][0]) < len(state["w"]):
             raise ValueError(f"its particles are split at {int(state['split'][0])} of {len(state['w'])}")
         _check_graph(problem, state)
+        _check_moments(state)
     clock = state.get("iteration", state.get("clock"))
     if clock is None:
         return
@@ -87,11 +89,12 @@ def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
 def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: float) -> None:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name!r} is {array.dtype}")
-    # Tallies are read, never used: an acceptance probability that got lost must not cost the chain.
-    if array.dtype.kind == "f" and name != "tallies" and not np.isfinite(array).all():
+    # Tallies are read, never used: an acceptance probability that got lost must not cost the chain. The weight
+    # of a graph that is too wide in warm-up is not a number.
+    if array.dtype.kind == "f" and name not in _MAY_BE_LOST and not np.isfinite(array).all():
         raise ValueError(f"{name!r} holds what is no finite number")
     low, high = (-_LARGEST_SUM, _LARGEST_SUM) if array.dtype.kind == "f" else (-np.inf, np.inf)
-    if name == "tallies":
+    if name in _MAY_BE_LOST:
         return
     if name == "table":
         low, high = 0, np.inf
@@ -127,6 +130,13 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         raise ValueError("no state has a probability")
     if name == "w" and not array.any():
         raise ValueError("no particle has a weight")
+
+
+def _check_moments(state: Mapping[str, np.ndarray]) -> None:
+    if "moments.filled" in state:
+        room = [len(state[f"moments.{name}"]) for name in ("phi", "snapshots", "weights")]
+        if any(not 0 <= filled <= most for filled, most in zip(state["moments.filled"], room)):
+            raise ValueError("more draws are added up than there is room for")
 
 
 def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:

@@ -31,6 +31,7 @@ from edgewise.kernels.codes import FORBIDDEN
 # Draws of a chain in the first rounds of warm-up; later ones double.
 FIRST_ROUNDS = (10, 20, 20, 40)
 FEWEST_ROUNDS = 7
+MOST_ROUNDS = 64
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
 # After so many rounds stretches are decided, if the surrogate is good enough for that.
@@ -294,6 +295,42 @@ class StretchEngine(LineEngine):
                 del self._arrays[name]
             self._end_warm_up()
         return self
+
+    @classmethod
+    def check_knowledge(cls, problem: Problem, knowledge: Mapping[str, np.ndarray]) -> None:
+        """Whether arrays from a file are what chains can know together.
+
+        Raises
+        ------
+        ValueError
+            With what is wrong.
+        """
+        candidates, p = in_play(problem), problem.features.n_variables
+        wanted = first_surrogate(candidates, p) | {
+            "phi": np.zeros(p + len(candidates)),
+            "occupied": np.zeros(len(candidates)),
+            "round": np.zeros(1, np.int64),
+            "end": np.zeros(1, np.int64),
+            "last": np.zeros(1, bool),
+            "trusting": np.zeros(1, bool),
+            "hand_over": np.zeros(1, bool),
+            "too_wide": np.zeros(1),
+        }
+        sets = len(knowledge["rivals"])
+        for name, like in wanted.items():
+            shape = (sets, *like.shape[1:]) if name.startswith("rival") else like.shape
+            if knowledge[name].dtype != like.dtype or knowledge[name].shape != shape:
+                raise ValueError(f"{name!r} is {knowledge[name].dtype} {knowledge[name].shape}")
+            if not np.isfinite(knowledge[name]).all():
+                raise ValueError(f"{name!r} holds what is no finite number")
+        ranges = {"alias": (0, len(candidates)), "rivals": (-1, len(candidates)), "rival_alias": (0, sets)}
+        for name, (low, end) in (ranges | {"round": (1, MOST_ROUNDS), "end": (0, 1 << 40)}).items():
+            if knowledge[name].size and not (low <= knowledge[name].min() and knowledge[name].max() < end):
+                raise ValueError(f"{name!r} is out of its range")
+        if not np.array_equal(knowledge["candidates"], candidates):
+            raise ValueError("its candidates are others")
+        if float(knowledge["shares"][0]) > 0 and (knowledge["rivals"][:, 0] < 0).any():
+            raise ValueError("a set of rivals is empty")
 
     def _weigh(self) -> None:
         """Bring the weight of the present state up to date."""

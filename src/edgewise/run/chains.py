@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, TypedDict
 
@@ -252,6 +252,10 @@ def _check_states(store: Checkpoint, chains: int, plan: Plan) -> None:
         if len(store.chains) != chains:
             raise ValueError(f"it has {len(store.chains)} chains instead of {chains}")
         new = new_chain(plan.kind(), plan.problem, plan.settings)
+        if store.knowledge is not None:
+            where = "what its chains share"
+            plan.kind().check_knowledge(plan.problem, store.knowledge)  # type: ignore[attr-defined]
+            new = replace(plan, knowledge=store.knowledge).restore(new.state())
         for number, stored in enumerate(store.chains):
             where = f"chain {number}"
             if stored.state is not None:
