@@ -89,8 +89,8 @@ def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
 def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: float) -> None:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name!r} is {array.dtype}")
-    # Tallies are read, never used: an acceptance probability that got lost must not cost the chain. The weight
-    # of a graph that is too wide in warm-up is not a number.
+    # Tallies are read, never used: an acceptance probability that got lost must not cost the chain. The
+    # weight of a graph that is too wide in warm-up is not a number.
     if array.dtype.kind == "f" and name not in _MAY_BE_LOST and not np.isfinite(array).all():
         raise ValueError(f"{name!r} holds what is no finite number")
     low, high = (-_LARGEST_SUM, _LARGEST_SUM) if array.dtype.kind == "f" else (-np.inf, np.inf)

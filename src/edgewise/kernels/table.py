@@ -19,6 +19,9 @@ Table = namedtuple("Table", "states")
 
 # Rounding grows with the number of multiplications: on block data it was 5e-14 after so many iterations.
 REBUILD_EVERY = 256
+# A rest smaller than this is summed up itself: as one minus the others it would be little but rounding, and a
+# move that makes it large would multiply that.
+SMALL_REST = 1e-4
 
 
 @kernel
@@ -90,8 +93,11 @@ def pair_cells(table, i, j, cells):
     cells[2] = c01
     cells[3] = c11
     cells[0] = 1.0 - c10 - c01 - c11
-    if cells[0] < 0.0:
+    if cells[0] < SMALL_REST:
         cells[0] = 0.0
+        for high in range(0, table.shape[0], 2 * step_j):
+            for middle in range(high, high + step_j, 2 * step_i):
+                cells[0] += run_sum(table[middle : middle + step_i])
 
 
 @kernel
@@ -126,6 +132,18 @@ def masked_mean(table, mask):
 
 
 @kernel
+def complement(table, mask, inside):
+    """Probability that some variable of the bit mask is zero, where all are one with probability `inside`."""
+    rest = 1.0 - inside
+    if rest < SMALL_REST:
+        rest = 0.0
+        for k in range(table.shape[0]):
+            if k & mask != mask:
+                rest += table[k]
+    return rest
+
+
+@kernel
 def scale_masked(table, mask, outside, inside):
     """Multiply the states with all variables of the mask at one by `inside`, the others by `outside`."""
     for k in range(table.shape[0]):
@@ -153,7 +171,7 @@ def _clique_cells(source, a, value, chain, cells):
         pair_cells(source.states, i, j, cells[0])
     else:
         cells[0, 1] = masked_mean(source.states, clique_mask(a, chain.graph.members))
-        cells[0, 0] = max(0.0, 1.0 - cells[0, 1])
+        cells[0, 0] = complement(source.states, clique_mask(a, chain.graph.members), cells[0, 1])
 
 
 @answer(sources.clique_growth, Table)
@@ -182,7 +200,7 @@ def _follow_clique(source, a, value, target, cells, values, rules, chain):
 @answer(sources.bias_cells, Table)
 def _bias_cells(source, i, cells):
     cells[0, 1] = masked_mean(source.states, 1 << i)
-    cells[0, 0] = max(0.0, 1.0 - cells[0, 1])
+    cells[0, 0] = complement(source.states, 1 << i, cells[0, 1])
 
 
 @answer(sources.bias_growth, Table)

@@ -255,7 +255,8 @@ def _check_states(store: Checkpoint, chains: int, plan: Plan) -> None:
         if store.knowledge is not None:
             where = "what its chains share"
             plan.kind().check_knowledge(plan.problem, store.knowledge)  # type: ignore[attr-defined]
-            new = replace(plan, knowledge=store.knowledge).restore(new.state())
+            met = {**new.state(), "iteration": store.knowledge["end"].reshape(())}
+            new = replace(plan, knowledge=store.knowledge).restore(met)
         for number, stored in enumerate(store.chains):
             where = f"chain {number}"
             if stored.state is not None:
