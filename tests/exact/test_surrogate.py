@@ -1,4 +1,4 @@
-"""The surrogate: its chain against all its graphs in closed form, its moments and its oracles against NumPy."""
+"""The surrogate: its chain against all its graphs in closed form, moments and oracles against NumPy."""
 
 from __future__ import annotations
 

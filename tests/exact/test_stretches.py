@@ -1,0 +1,343 @@
+"""Stretches decided by an oracle against enumeration of all graphs, for good and bad surrogates.
+
+The negative controls break one rule each; the errors that they make show with the bad surrogate, which is far
+enough off that every part of the decision matters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from comparing import problem_of, z_scores
+from truth import enumerate_posterior
+
+from broken import altered
+from edgewise import MRF, SpikeSlabMRF, exact
+from edgewise.draws import Draws
+from edgewise.engines.stretch import EliminationEngine, SurrogateEngine, ends_of_rounds
+from edgewise.kernels import stretches
+from edgewise.kernels.compiling import kernel, whole
+from edgewise.kernels.oracles import AllStates
+from edgewise.kernels.random import below
+from edgewise.kernels.stretches import log_weight, run_stretches, try_walk
+from edgewise.kernels.surrogate import decide_one, decide_rivals, put
+from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
+from toy_engine import fingerprint
+
+LIMIT = 4.5
+SETTINGS = {"particles": 512, "warm_up": 40}
+FREE = Prior()
+FIXED = Prior(FixedInclusion(0.3), FixedSlab(1.5), NormalBias(3.0))
+OWN = Prior(
+    BetaInclusion(2.0, 3.0),
+    GammaSlab(4.0, 6.0),
+    edge_probability={(0, 1): 0.8, (1, 2): 0.1},
+    forced=[(0, 2)],
+    forbidden=[(1, 3)],
+)
+PAIRS = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+ALL = Prior(slab=GammaSlab(4.0, 6.0), forced=PAIRS)
+PRIORS = {"free": FREE, "fixed": FIXED, "own odds": OWN}
+
+
+def learn(problem, settings=None, seed=1, kind=EliminationEngine):
+    """State of a chain at its last meeting, and what it has learned."""
+    settings = settings or SETTINGS
+    engine, knowledge = kind(problem, settings, np.random.SeedSequence([seed, 0])), None
+    while True:
+        engine.advance(engine.warm_up - engine.iteration)
+        state = engine.state()
+        knowledge = kind.pool(problem, settings, [state], knowledge)
+        if knowledge["last"][0]:
+            return state, knowledge
+        engine = kind.restore(problem, settings, state, knowledge)
+
+
+def spoilt(knowledge):
+    """A bad surrogate: too narrow, and beside the mark."""
+    return dict(knowledge) | {
+        "precision": (1.5 * knowledge["precision"]).astype(np.float32),
+        "pull": knowledge["pull"] + 0.7 * np.sqrt(np.diag(knowledge["precision"])),
+        "bias_mean": knowledge["bias_mean"] + 0.1,
+    }
+
+
+class TableEngine(EliminationEngine):
+    """The same with log Z from the table of all states, which is sooner compiled in a broken version."""
+
+    def _oracle(self):
+        states = 1 << self.problem.features.n_variables
+        return AllStates(np.zeros(states), np.zeros(states))
+
+
+class Case:
+    """A problem of four variables, its truth, and chains on a good and a bad surrogate."""
+
+    def __init__(self, prior: Prior, rows: int = 60) -> None:
+        self.problem = problem_of(4, prior, rows=rows)
+        self.truth = enumerate_posterior(self.problem.features, self.problem.statistics, self.problem.prior)
+        self.state, self.good = learn(self.problem)
+        shifted = self.good["pull"] + 0.7 * np.sqrt(np.diag(self.good["precision"]))
+        self.surrogates = {
+            "good": self.good,
+            "bad": spoilt(self.good),
+            "shifted": dict(self.good) | {"pull": shifted},
+        }
+
+    def chain(self, which: str, kind=EliminationEngine, **changes):
+        engine = kind.restore(self.problem, SETTINGS, self.state, self.surrogates[which])
+        engine._decider = engine._decider._replace(**changes)
+        return engine
+
+    def scores(self, draws: int, which: str, kind=TableEngine, **changes) -> dict[str, float]:
+        engine = self.chain(which, kind, **changes)
+        engine.advance(200)
+        return z_scores([engine.advance(draws)], self.truth)
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Case]:
+    return {name: Case(prior) for name, prior in PRIORS.items()}
+
+
+@pytest.mark.parametrize("which", ["good", "bad"])
+@pytest.mark.parametrize("name", PRIORS)
+def test_against_enumeration(cases, name, which):
+    found = cases[name].scores(60_000 if which == "bad" else 30_000, which, EliminationEngine)
+    assert max(found.values()) < LIMIT, found
+    engine = cases[name].chain(which)
+    engine.advance(2000)
+    counters = engine.counters()
+    assert counters["stretches"] == 4000
+    rate = counters["stretches_accepted"] / counters["stretches"]
+    assert (0.05 < rate < 0.6) if which == "bad" else (0.3 < rate < 1), rate
+    assert 0 < counters["walks_accepted"] < counters["walks"] < 800
+    assert counters["too_wide"] == 0
+    sums = engine.edge_sums()
+    free = sums["tries"] > 0
+    assert (sums["tries"][free] == 2000).all()
+    np.testing.assert_allclose((sums["inclusion"] / 2000)[free], cases[name].truth.inclusion[free], atol=0.15)
+
+
+def test_triples():
+    problem = problem_of(3, FREE, 3, rows=60)
+    # With less, the truth's own error shows in the second moments of the biases.
+    truth = enumerate_posterior(problem.features, problem.statistics, problem.prior, target_error=0.002)
+    state, knowledge = learn(problem)
+    engine = EliminationEngine.restore(problem, SETTINGS, state, knowledge)
+    found = z_scores([engine.advance(30_000)], truth)
+    assert max(found.values()) < LIMIT, found
+
+
+@kernel
+def no_stretch(rules, sums, chain, surrogate, oracle, decider):
+    pass
+
+
+def test_walks_alone(monkeypatch):
+    """With every pair forced, walks of single parameters reach all of the posterior."""
+    case = Case(ALL)
+    monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, try_stretch=no_stretch))
+    engine = case.chain("bad", TableEngine, walks=1.0, repeats=20)
+    engine.advance(200)
+    draws = engine.advance(20_000)
+    counters = engine.counters()
+    assert counters["stretches"] == 0
+    assert 0.1 < counters["walks_accepted"] / counters["walks"] < 0.7
+    found = z_scores([draws], case.truth)
+    assert max(found.values()) < LIMIT, found
+
+
+# Negative controls.
+
+
+@kernel
+def stale_walk(rules, sums, chain, surrogate, oracle, decider):
+    """A walk after which the weight is that of the state before."""
+    weight = decider.point[0]
+    try_walk(rules, sums, chain, surrogate, oracle, decider)
+    decider.point[0] = weight
+
+
+@kernel
+def ordered(steps, status, hyper, prior, surrogate, walker, stream):
+    """One sweep over the positions in their order."""
+    for k in range(walker.theta.shape[0]):
+        decide_one(k, status, hyper, prior, surrogate, walker, stream)
+    return 0
+
+
+@kernel
+def one_way(steps, status, hyper, prior, surrogate, walker, stream):
+    """An active position and the one after it decided jointly: the choice looks at the state."""
+    rivals = whole(6)
+    n = walker.theta.shape[0]
+    for _ in range(steps):
+        k = below(stream, n)
+        if walker.counts[0] > 0:
+            k = walker.listed[below(stream, walker.counts[0])]
+        rivals[0] = k
+        rivals[1] = (k + 1) % n
+        for x in range(2, 6):
+            rivals[x] = -1
+        decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream)
+    return 0
+
+
+@kernel
+def both_ways(steps, status, hyper, prior, surrogate, walker, stream):
+    """The same with a choice that does not look."""
+    rivals = whole(6)
+    n = walker.theta.shape[0]
+    for _ in range(steps):
+        k = below(stream, n)
+        rivals[0] = k
+        rivals[1] = (k + 1) % n
+        for x in range(2, 6):
+            rivals[x] = -1
+        decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream)
+    return 0
+
+
+@kernel
+def floored(sums, surrogate, walker, log_z, energy, prior):
+    """w with a diagonal that the stretch does not have."""
+    total = log_weight(sums, surrogate, walker, log_z, energy, prior)
+    for position in range(walker.counts[0]):
+        k = walker.listed[position]
+        total += 0.5 * 0.3 * surrogate.precision[k, k] * walker.theta[k] * walker.theta[k]
+    return total
+
+
+@kernel
+def forgetful(status, surrogate, walker):
+    """A rejection that keeps the biases of what was rejected."""
+    for step in range(walker.counts[2] - 1, -1, -1):
+        k = walker.touched[step]
+        value = walker.formerly[step]
+        put(k, value != 0.0, value, status[surrogate.candidates[k]], surrogate, walker)
+    walker.counts[2] = 0
+
+
+# What is replaced, and the case, surrogate and settings that show it best.
+BROKEN = {
+    "stale weight": ({"try_walk": stale_walk}, "fixed", "bad", {"walks": 0.5}),
+    "ordered sweep": ({"stretch": ordered}, "free", "shifted", {}),
+    "one-way choice": ({"stretch": one_way}, "fixed", "bad", {}),
+    "floor in one place": ({"log_weight": floored}, "fixed", "bad", {}),
+    "biases not taken back": ({"take_back": forgetful}, "fixed", "bad", {}),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_breaks_it_is_noticed(cases, name, monkeypatch):
+    replaced, case, which, changes = BROKEN[name]
+    draws = 200_000 if name == "ordered sweep" else 40_000
+    right = cases[case].scores(draws, which, **changes)
+    assert max(right.values()) < LIMIT, right
+    monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, **replaced))
+    wrong = cases[case].scores(draws, which, **changes)
+    print(name, max(right.values()), max(wrong.values()))
+    assert max(wrong.values()) > 2 * LIMIT, wrong
+
+
+def test_a_choice_that_does_not_look_is_right(cases, monkeypatch):
+    """What the one-way choice lacks is all that is wrong with it."""
+    monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, stretch=both_ways))
+    found = cases["fixed"].scores(40_000, "bad")
+    assert max(found.values()) < LIMIT, found
+
+
+def test_the_surrogate_undecided(cases):
+    """Stretches taken at their word are as good as the surrogate: near the truth, or far from it."""
+    good = cases["fixed"].chain("good", SurrogateEngine)
+    near = z_scores([good.advance(20_000)], cases["fixed"].truth, 0.06)
+    assert max(near["inclusion"], near["mean"], near["bias"]) < LIMIT, near
+    assert good.counters()["stretches_accepted"] == good.counters()["stretches"] == 40_000
+    assert good.counters()["walks"] == 0
+    far = cases["fixed"].scores(20_000, "bad", SurrogateEngine)
+    assert far["inclusion"] > 2 * LIMIT, far
+
+
+# The same draws, however they are asked for.
+
+
+def equal(one: Draws, other: Draws) -> bool:
+    return fingerprint([one]) == fingerprint([other])
+
+
+@pytest.mark.parametrize("kind", [EliminationEngine, SurrogateEngine], ids=["exact", "surrogate"])
+def test_blocks_and_restoring_change_nothing(kind):
+    problem = problem_of(5, FREE, rows=60)
+    settings = SETTINGS | {"warm_up": 20}
+
+    def whole_run(pieces: int, travel: bool) -> Draws:
+        knowledge = None
+        engines = [kind(problem, settings, np.random.SeedSequence([3, chain])) for chain in range(2)]
+        while engines[0].meeting is not None:
+            for chain, engine in enumerate(engines):
+                end = engine.warm_up
+                while engine.iteration < end:
+                    engine.advance(min(pieces, end - engine.iteration))
+                    if travel:
+                        engine = kind.restore(problem, settings, engine.state(), knowledge)
+                engines[chain] = engine
+            states = [engine.state() for engine in engines]
+            knowledge = kind.pool(problem, settings, states, knowledge)
+            engines = [kind.restore(problem, settings, state, knowledge) for state in states]
+        draws = []
+        engine = engines[1]
+        for block in ([300] if pieces > 100 else [1, 7, 100, 150, 42]):
+            draws.append(engine.advance(block, 2))
+            if travel:
+                engine = kind.restore(problem, settings, engine.state(), knowledge)
+        return Draws.concatenate(draws)
+
+    reference = whole_run(1000, False)
+    assert len(reference.indptr) == 151
+    assert equal(whole_run(7, False), reference)
+    assert equal(whole_run(3, True), reference)
+
+
+def test_a_meeting_is_not_crossed():
+    engine = EliminationEngine(problem_of(3, FREE), SETTINGS, np.random.SeedSequence(1))
+    assert engine.meeting == engine.warm_up == ends_of_rounds(40, 0)[-1]
+    with pytest.raises(ValueError, match="must not cross a meeting"):
+        engine.advance(engine.warm_up + 1)
+
+
+def chain_graph_rows(p: int = 24, rows: int = 200) -> np.ndarray:
+    pairs = [(i, i + 1) for i in range(p - 1)]
+    model = MRF(np.full(p, -0.5), pairs, np.full(p - 1, 1.2))
+    return exact.sample(model, rows, np.random.default_rng(5))
+
+
+class Stop(Exception):
+    pass
+
+
+def test_fits_beyond_the_table_of_states(tmp_path):
+    """Threads, one worker, and a run that was interrupted twice, once while it was learning."""
+    rows = chain_graph_rows()
+
+    def fit(**options):
+        chosen = {
+            "engine": "exact", "chains": 2, "min_draws": 50, "max_draws": 50, "target_ess": None, "thin": 1,
+            "settings": {"warm_up": 20, "particles": 256}, "random_state": 11, "progress": False,
+            "checkpoint_every": 0,
+        }  # fmt: skip
+        return SpikeSlabMRF(**{**chosen, **options}).fit(rows)
+
+    reference = fingerprint(fit(n_jobs=1).posterior_.draws)
+    assert fingerprint(fit(n_jobs=2).posterior_.draws) == reference
+    assert fingerprint(fit(n_jobs=1, random_state=12).posterior_.draws) != reference
+
+    def interrupt(*_):
+        raise Stop
+
+    path = tmp_path / "c"
+    with pytest.raises(Stop):
+        fit(n_jobs=2, checkpoint=path, callback=interrupt)
+    fit(n_jobs=2, checkpoint=path, min_draws=20, max_draws=20)
+    again = fit(n_jobs=2, checkpoint=path)
+    assert fingerprint(again.posterior_.draws) == reference
