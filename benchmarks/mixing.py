@@ -2,8 +2,8 @@
 
     python -m benchmarks.mixing [case ...] [--before /path/to/other/bin/python] [--limit 300] [--stored]
 
-prints for every case, of this version and of another one beside it: the engine, effective draws per CPU second
-of the slowest, the 5 % quantile and the median uncertain indicator, acceptance of stretches and the standard
+prints for every case, of this version and of another one beside it: the engine, effective draws per CPU
+second of the slowest, the 5 % quantile and the median uncertain indicator, acceptance of stretches and the standard
 deviation of w where there are any, and CPU seconds until the light is green. Compiling is apart; a fit ends
 after `limit` CPU seconds and is then not green. Results are stored, and computed once.
 """
@@ -53,8 +53,8 @@ for c, part in enumerate(posterior.draws):
 frequency = active.mean(axis=(1, 2))
 uncertain = (frequency > 0.05) & (frequency < 0.95)
 counters = getattr(posterior, "_counters", None) or [{}]
-np.savez(target, engine=fit.engine_, seconds=spent, light=posterior.diagnose().light, active=active[uncertain],
-         accepted=sum(part.get("stretches_accepted", 0.0) for part in counters)
+np.savez(target, engine=fit.engine_, seconds=spent, light=posterior.diagnose().light,
+         active=active[uncertain], accepted=sum(part.get("stretches_accepted", 0.0) for part in counters)
          / max(sum(part.get("stretches", 0.0) for part in counters), 1.0),
          spread=np.mean([part.get("spread", np.nan) for part in counters]))
 """
