@@ -3,9 +3,9 @@
     python -m benchmarks.mixing [case ...] [--before /path/to/other/bin/python] [--limit 300] [--stored]
 
 prints for every case, of this version and of another one beside it: the engine, effective draws per CPU
-second of the slowest, the 5 % quantile and the median uncertain indicator, acceptance of stretches and the standard
-deviation of w where there are any, and CPU seconds until the light is green. Compiling is apart; a fit ends
-after `limit` CPU seconds and is then not green. Results are stored, and computed once.
+second of the slowest, the 5 % quantile and the median uncertain indicator, acceptance of stretches and the
+standard deviation of w where there are any, and CPU seconds until the light is green. Compiling is apart; a
+fit ends after `limit` CPU seconds and is then not green. Results are stored, and computed once.
 """
 
 from __future__ import annotations
