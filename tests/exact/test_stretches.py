@@ -20,8 +20,9 @@ from edgewise.kernels.compiling import kernel, whole
 from edgewise.kernels.oracles import AllStates
 from edgewise.kernels.random import below
 from edgewise.kernels.stretches import log_weight, run_stretches, try_walk
-from edgewise.kernels.surrogate import decide_one, decide_rivals, put
+from edgewise.kernels.surrogate import decide_one, decide_rivals, take_back
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
+from edgewise.run import workers
 from toy_engine import fingerprint
 
 LIMIT = 4.5
@@ -75,7 +76,10 @@ class Case:
 
     def __init__(self, prior: Prior, rows: int = 60) -> None:
         self.problem = problem_of(4, prior, rows=rows)
-        self.truth = enumerate_posterior(self.problem.features, self.problem.statistics, self.problem.prior)
+        # With less, the truth's own error shows in the second moments of the biases.
+        self.truth = enumerate_posterior(
+            self.problem.features, self.problem.statistics, self.problem.prior, target_error=0.0025
+        )
         self.state, self.good = learn(self.problem)
         shifted = self.good["pull"] + 0.7 * np.sqrt(np.diag(self.good["precision"]))
         self.surrogates = {
@@ -205,34 +209,32 @@ def floored(sums, surrogate, walker, log_z, energy, prior):
     total = log_weight(sums, surrogate, walker, log_z, energy, prior)
     for position in range(walker.counts[0]):
         k = walker.listed[position]
-        total += 0.5 * 0.3 * surrogate.precision[k, k] * walker.theta[k] * walker.theta[k]
+        total -= 0.5 * 0.2 * surrogate.precision[k, k] * walker.theta[k] * walker.theta[k]
     return total
 
 
 @kernel
 def forgetful(status, surrogate, walker):
     """A rejection that keeps the biases of what was rejected."""
-    for step in range(walker.counts[2] - 1, -1, -1):
-        k = walker.touched[step]
-        value = walker.formerly[step]
-        put(k, value != 0.0, value, status[surrogate.candidates[k]], surrogate, walker)
-    walker.counts[2] = 0
+    for i in range(walker.bias.shape[0]):
+        walker.bias_before[i] = walker.bias[i]
+    take_back(status, surrogate, walker)
 
 
 # What is replaced, and the case, surrogate and settings that show it best.
 BROKEN = {
-    "stale weight": ({"try_walk": stale_walk}, "fixed", "bad", {"walks": 0.5}),
+    "stale weight": ({"try_walk": stale_walk}, "free", "shifted", {"walks": 1.0}),
     "ordered sweep": ({"stretch": ordered}, "free", "shifted", {}),
-    "one-way choice": ({"stretch": one_way}, "fixed", "bad", {}),
-    "floor in one place": ({"log_weight": floored}, "fixed", "bad", {}),
-    "biases not taken back": ({"take_back": forgetful}, "fixed", "bad", {}),
+    "one-way choice": ({"stretch": one_way}, "fixed", "good", {}),
+    "floor in one place": ({"log_weight": floored}, "fixed", "good", {}),
+    "biases not taken back": ({"take_back": forgetful}, "fixed", "good", {}),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_breaks_it_is_noticed(cases, name, monkeypatch):
     replaced, case, which, changes = BROKEN[name]
-    draws = 200_000 if name == "ordered sweep" else 40_000
+    draws = 200_000 if which == "shifted" else 40_000
     right = cases[case].scores(draws, which, **changes)
     assert max(right.values()) < LIMIT, right
     monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, **replaced))
@@ -244,7 +246,7 @@ def test_what_breaks_it_is_noticed(cases, name, monkeypatch):
 def test_a_choice_that_does_not_look_is_right(cases, monkeypatch):
     """What the one-way choice lacks is all that is wrong with it."""
     monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, stretch=both_ways))
-    found = cases["fixed"].scores(40_000, "bad")
+    found = cases["fixed"].scores(40_000, "good")
     assert max(found.values()) < LIMIT, found
 
 
@@ -259,7 +261,31 @@ def test_the_surrogate_undecided(cases):
     assert far["inclusion"] > 2 * LIMIT, far
 
 
+@pytest.mark.xfail(strict=True, reason="the weight of a state that is too wide is not a number")
+def test_a_chain_leaves_a_graph_that_is_too_wide():
+    problem = problem_of(4, FIXED, rows=60)
+    settings = SETTINGS | {"cells": 10}
+    state, knowledge = learn(problem, settings, seed=0)
+    assert knowledge["too_wide"][0] > 0
+    engine = EliminationEngine.restore(problem, settings, state, knowledge)
+    draws = engine.advance(500)
+    # Ten cells have room for one pair.
+    assert (draws.n_edges[100:] <= 1).all()
+    assert 0 < engine.counters()["stretches_accepted"] < 1000
+    assert np.isfinite(engine.counters()["spread"])
+
+
 # The same draws, however they are asked for.
+
+
+@pytest.mark.xfail(run=False, reason="steps are chosen from an empty table, which reads beyond its end")
+def test_nothing_in_play():
+    problem = problem_of(4, Prior(forbidden=PAIRS), rows=60)
+    truth = enumerate_posterior(problem.features, problem.statistics, problem.prior, target_error=0.0025)
+    state, knowledge = learn(problem)
+    engine = EliminationEngine.restore(problem, SETTINGS, state, knowledge)
+    found = z_scores([engine.advance(20_000)], truth)
+    assert found["bias"] < LIMIT, found
 
 
 def equal(one: Draws, other: Draws) -> bool:
@@ -287,7 +313,7 @@ def test_blocks_and_restoring_change_nothing(kind):
             engines = [kind.restore(problem, settings, state, knowledge) for state in states]
         draws = []
         engine = engines[1]
-        for block in ([300] if pieces > 100 else [1, 7, 100, 150, 42]):
+        for block in [300] if pieces > 100 else [1, 7, 100, 150, 42]:
             draws.append(engine.advance(block, 2))
             if travel:
                 engine = kind.restore(problem, settings, engine.state(), knowledge)
@@ -316,7 +342,7 @@ class Stop(Exception):
     pass
 
 
-def test_fits_beyond_the_table_of_states(tmp_path):
+def test_fits_beyond_the_table_of_states(tmp_path, monkeypatch):
     """Threads, one worker, and a run that was interrupted twice, once while it was learning."""
     rows = chain_graph_rows()
 
@@ -332,12 +358,22 @@ def test_fits_beyond_the_table_of_states(tmp_path):
     assert fingerprint(fit(n_jobs=2).posterior_.draws) == reference
     assert fingerprint(fit(n_jobs=1, random_state=12).posterior_.draws) != reference
 
-    def interrupt(*_):
-        raise Stop
+    # The first round of this warm-up ends at 10, the second and last at 30.
+    learn = EliminationEngine._learn
+
+    def interrupted(self, draws):
+        if self.iteration > 14:
+            raise Stop
+        learn(self, draws)
 
     path = tmp_path / "c"
+    monkeypatch.setattr(workers, "SLICE_SECONDS", 1e-9)
+    monkeypatch.setattr(EliminationEngine, "_learn", interrupted)
     with pytest.raises(Stop):
-        fit(n_jobs=2, checkpoint=path, callback=interrupt)
-    fit(n_jobs=2, checkpoint=path, min_draws=20, max_draws=20)
+        fit(n_jobs=2, checkpoint=path)
+    monkeypatch.undo()
+    part = fit(n_jobs=2, checkpoint=path, min_draws=20, max_draws=20)
+    assert 10 < part.posterior_.info["resumed_from_iteration"] < 30
     again = fit(n_jobs=2, checkpoint=path)
+    assert again.posterior_.info["resumed_from_iteration"] == 50
     assert fingerprint(again.posterior_.draws) == reference

@@ -23,7 +23,7 @@ from edgewise.kernels.compiling import entry
 from edgewise.kernels.elimination import elimination_room
 from edgewise.kernels.oracles import AllStates, Elimination, Trust, log_partition
 from edgewise.kernels.random import scalar_stream
-from edgewise.kernels.surrogate import Surrogate, decide_one, draw_biases, empty_walker, stretch
+from edgewise.kernels.surrogate import Surrogate, decide_one, draw_biases, empty_walker, mark, stretch
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, Prior
 
 LIMIT = 4.5
@@ -68,7 +68,7 @@ def made(name: str, shares: float, seed: int = 2) -> tuple[Surrogate, Problem]:
 def trace(steps, hyper, prior, status, surrogate, walker, stream, theta, bias):
     """The walker after each stretch."""
     for row in range(theta.shape[0]):
-        walker.counts[2] = 0
+        mark(walker)
         stretch(steps, status, hyper, prior, surrogate, walker, stream)
         draw_biases(surrogate, walker, stream)
         for k in range(theta.shape[1]):
@@ -82,7 +82,7 @@ def count_single(hyper, prior, status, surrogate, walker, stream, sums):
     """Mean of the probabilities that decisions of single positions return."""
     for _ in range(40_000):
         k = surrogates.choose(surrogate.chance, surrogate.alias, stream)
-        walker.counts[2] = 0
+        mark(walker)
         sums[0, k] += 1.0
         sums[1, k] += decide_one(k, status, hyper, prior, surrogate, walker, stream)
 
@@ -93,7 +93,6 @@ def started(surrogate: Surrogate, problem: Problem):
     walker.slope[:] = surrogate.pull
     for k in np.flatnonzero(problem.prior.status[surrogate.candidates] == FORCED):
         K.put(k, True, 0.3, FORCED, surrogate, walker)
-    walker.counts[2] = 0
     hyper = np.array([problem.prior.p0, SIGMA])
     return walker, hyper, scalar_stream(np.random.SeedSequence(5))
 
@@ -195,10 +194,9 @@ def test_a_stretch_is_taken_back(name):
         before = [np.copy(part) for part in walker]
         assert K.stretch(200, status, hyper, prior, surrogate, walker, stream) > 0
         K.draw_biases(surrogate, walker, stream)
-        assert walker.counts[2] > 0
         K.take_back(status, surrogate, walker)
         assert (walker.theta == before[0]).all()
-        assert (walker.counts == before[3]).all()
+        assert (walker.counts[:2] == before[3][:2]).all()
         assert ((walker.place >= 0) == (before[2] >= 0)).all()
         listed = walker.listed[: walker.counts[0]]
         assert (walker.place[listed] == np.arange(len(listed))).all()
@@ -206,6 +204,13 @@ def test_a_stretch_is_taken_back(name):
         np.testing.assert_allclose(walker.slope, before[5], rtol=0, atol=1e-9)
         slope = surrogate.pull - surrogate.precision.astype(float) @ walker.theta
         np.testing.assert_allclose(walker.slope, slope, rtol=0, atol=1e-9)
+
+
+@pytest.mark.xfail(strict=True, reason="a stretch ends early, in sight of the state, when UNDO_ROOM is full")
+def test_long_stretches_against_all_graphs():
+    surrogate, problem = made("learned p0", 0.4)
+    theta, _ = traced(surrogate, problem, 1500, 12_000)
+    assert largest_z(theta, enumerated(surrogate, problem)) < LIMIT
 
 
 # From averages to the surrogate.

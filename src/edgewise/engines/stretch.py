@@ -40,8 +40,6 @@ TOO_SPREAD = 3.0
 # The round whose surrogate is this good, or this little better than the one before, is the last.
 GOOD_SPREAD = 0.6
 WORTH_IT = 0.85
-# A surrogate this much worse than the one before is not kept.
-WORSE = 1.5
 WEIGHED = 16
 # Draws of a round whose particles are counted for every two features: the dearest part of it.
 SNAPSHOTS = 12
@@ -87,7 +85,6 @@ class StretchEngine(LineEngine):
     """One chain of stretches; see ``engines/protocol.py``."""
 
     Settings: ClassVar[type] = StretchSettings
-    decides: ClassVar[bool]
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
@@ -108,7 +105,6 @@ class StretchEngine(LineEngine):
         self._arrays["X"] = start_from_fit(self, n, rng, math.inf)
         self._arrays["lanes"] = lane_streams(seed, n)
         self._arrays["round"] = np.zeros(1, np.int64)
-        self._arrays["group"] = np.array([seed.spawn_key[-2] % 2 if len(seed.spawn_key) > 1 else 0])
         self._arrays["point"] = np.zeros(2)
         self._learn_anew()
 
@@ -142,7 +138,7 @@ class StretchEngine(LineEngine):
             sweeps, repeats = SWEEPS_OF_A_LESSON, 1
         self._decider = Decider(
             trusting=trusting,
-            steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)),
+            steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)) if len(self._candidates) else 0,
             repeats=repeats if knowledge is not None else 0,
             walks=float(self.settings.walks),
             scales=2.0 / np.sqrt(np.diag(self._surrogate.precision).astype(float) + flat),

@@ -1,8 +1,8 @@
-"""Oracles: who knows log Z at a point, so that a stretch can be decided (docs/method.md, 10).
+"""Oracles: who knows log Z at a point, to decide a stretch on the surrogate (docs/method.md, 10).
 
 An oracle answers two questions: whether it decides at all, and log Z of a model given by its biases and its
-active candidates. ``Table`` of all states and ``Elimination`` along the graph are exact; ``Trust`` takes
-the surrogate's word. An answer that is not a number means that the graph is too wide.
+active candidates. ``AllStates`` by the table of states and ``Elimination`` along the graph are exact;
+``Trust`` takes the surrogate's word. An answer that is not a number means that the graph is too wide.
 """
 
 from __future__ import annotations

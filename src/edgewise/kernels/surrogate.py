@@ -17,8 +17,8 @@ comparison of two numbers, and a swap, or any choice among a few candidates at o
 
 **Walker** is a light copy of a chain in terms of positions: ``theta``, ``listed``, ``place``, ``counts`` as
 in ``graph.py``, ``bias``, and ``slope[k]``, the pull less what the present parameters take of it,
-r - Q theta. ``touched`` and ``formerly`` remember what the steps since :func:`mark` changed, ``counts[2]`` of
-them, and ``bias_before`` the biases, so that they can be taken back.
+r - Q theta. ``theta_before`` and ``bias_before`` are those at the :func:`mark`, so that what followed can be
+taken back.
 
 A step chooses what to decide without looking at the state, and draws it from its conditional distribution:
 each step is reversible, and so is a stretch of steps chosen at random, for the surrogate as it is stored.
@@ -39,8 +39,6 @@ from edgewise.kernels.random import below, normal, uniform
 
 # A set of rivals has at most so many positions; all its subsets are compared.
 LARGEST_SET = 6
-# Most changes that a stretch may make; longer ones end there.
-UNDO_ROOM = 4096
 # A conditional precision of a set is never below this share of the slab's: rounding could make it negative.
 SMALLEST_SHARE = 1e-3
 
@@ -49,8 +47,7 @@ Surrogate = namedtuple(
     "candidates precision pull bias_mean bias_slope bias_root bias_precision "
     "chance alias rivals rival_chance rival_alias shares",
 )
-Walker = namedtuple("Walker", "theta listed place counts bias slope touched formerly bias_before")
-TOUCHED = 2
+Walker = namedtuple("Walker", "theta listed place counts bias slope theta_before bias_before")
 
 
 def empty_walker(positions: int, n_variables: int) -> Walker:
@@ -59,11 +56,10 @@ def empty_walker(positions: int, n_variables: int) -> Walker:
         theta=np.zeros(positions),
         listed=np.full(positions, -1, np.int64),
         place=np.full(positions, -1, np.int64),
-        counts=np.zeros(3, np.int64),
+        counts=np.zeros(2, np.int64),
         bias=np.zeros(n_variables),
         slope=np.zeros(positions),
-        touched=np.zeros(UNDO_ROOM, np.int64),
-        formerly=np.zeros(UNDO_ROOM),
+        theta_before=np.zeros(positions),
         bias_before=np.zeros(n_variables),
     )
 
@@ -78,7 +74,6 @@ def subtract_scaled(target, scale, values):
 @kernel
 def load_walker(surrogate, chain, walker):
     """Make the walker a copy of the chain; candidates that are not in play stay behind."""
-    walker.counts[TOUCHED] = 0
     for k in range(walker.theta.shape[0]):
         walker.theta[k] = 0.0
         walker.place[k] = -1
@@ -136,10 +131,6 @@ def put(k, on, value, status, surrogate, walker):
             walker.place[k] = -1
             walker.counts[1] -= common
     if value != walker.theta[k]:
-        if walker.counts[TOUCHED] < UNDO_ROOM:
-            walker.touched[walker.counts[TOUCHED]] = k
-            walker.formerly[walker.counts[TOUCHED]] = walker.theta[k]
-            walker.counts[TOUCHED] += 1
         subtract_scaled(walker.slope, value - walker.theta[k], surrogate.precision[k])
         walker.theta[k] = value
 
@@ -147,7 +138,8 @@ def put(k, on, value, status, surrogate, walker):
 @kernel
 def mark(walker):
     """Remember the present state: :func:`take_back` returns to it."""
-    walker.counts[TOUCHED] = 0
+    for k in range(walker.theta.shape[0]):
+        walker.theta_before[k] = walker.theta[k]
     for i in range(walker.bias.shape[0]):
         walker.bias_before[i] = walker.bias[i]
 
@@ -155,11 +147,10 @@ def mark(walker):
 @kernel
 def take_back(status, surrogate, walker):
     """Undo all that happened since the mark."""
-    for step in range(walker.counts[TOUCHED] - 1, -1, -1):
-        k = walker.touched[step]
-        value = walker.formerly[step]
-        put(k, value != 0.0, value, status[surrogate.candidates[k]], surrogate, walker)
-    walker.counts[TOUCHED] = 0
+    for k in range(walker.theta.shape[0]):
+        value = walker.theta_before[k]
+        if value != walker.theta[k]:
+            put(k, value != 0.0, value, status[surrogate.candidates[k]], surrogate, walker)
     for i in range(walker.bias.shape[0]):
         walker.bias[i] = walker.bias_before[i]
 
@@ -314,7 +305,7 @@ def decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream):
 
 @kernel
 def draw_biases(surrogate, walker, stream):
-    """Draw the biases given the parameters; half the sum of squares of the normal numbers they came from."""
+    """Draw the biases given the parameters (10.3); half the sum of squares of the normal numbers used."""
     p = walker.bias.shape[0]
     for i in range(p):
         walker.bias[i] = surrogate.bias_mean[i]
@@ -343,8 +334,6 @@ def stretch(steps, status, hyper, prior, surrogate, walker, stream):
     """So many steps chosen at random; returns how many of them changed the graph."""
     changed = 0
     for _ in range(steps):
-        if walker.counts[TOUCHED] > UNDO_ROOM - LARGEST_SET:
-            break
         before = walker.counts[0]
         if uniform(stream) < surrogate.shares[0]:
             r = choose(surrogate.rival_chance, surrogate.rival_alias, stream)
