@@ -302,7 +302,14 @@ def test_engines_are_found_by_name_or_path():
 
 @pytest.mark.parametrize(
     ("p", "rows", "engine"),
-    [(3, 50, "exact"), (12, 50, "exact"), (16, 1_000_000, "exact"), (60, 500, "particle")],
+    [
+        (3, 50, "exact"),
+        (12, 50, "exact"),
+        (16, 1_000_000, "exact"),
+        (60, 100, "particle"),
+        (60, 500, "exact"),
+        (200, 500, "particle"),
+    ],
 )
 def test_auto_gives_an_engine_and_a_sentence(p, rows, engine):
     features = Features.pairs(p)

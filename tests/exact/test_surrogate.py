@@ -206,7 +206,6 @@ def test_a_stretch_is_taken_back(name):
         np.testing.assert_allclose(walker.slope, slope, rtol=0, atol=1e-9)
 
 
-@pytest.mark.xfail(strict=True, reason="a stretch ends early, in sight of the state, when UNDO_ROOM is full")
 def test_long_stretches_against_all_graphs():
     surrogate, problem = made("learned p0", 0.4)
     theta, _ = traced(surrogate, problem, 1500, 12_000)

@@ -19,6 +19,7 @@ PARTICLES_PER_ROW = 3.0
 STATES_PER_PARTICLE = 30.0
 # Edges of a rough fit per row up to which the surrogate is good enough for stretches to be accepted.
 EDGES_PER_ROW = 0.2
+FEWEST_ROWS = 250
 
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
 # Most variables whose states are summed one by one.
@@ -65,7 +66,8 @@ def _suits_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
 
     features, statistics = problem.features, problem.statistics
     known = {field.name for field in fields(StretchSettings)}
-    if not fits_in_memory(problem) or not set(settings) <= known or features.max_order > 2:
+    few = statistics.n_rows < FEWEST_ROWS
+    if few or not fits_in_memory(problem) or not set(settings) <= known or features.max_order > 2:
         return False
     from edgewise.engines.start import rough_edges
 

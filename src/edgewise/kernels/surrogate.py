@@ -157,7 +157,7 @@ def take_back(status, surrogate, walker):
 
 @kernel
 def decide_one(k, status, hyper, prior, surrogate, walker, stream):
-    """Draw the indicator and the parameter of position `k` given all others (10.4)."""
+    """Draw indicator and parameter of position `k` given all others (10.4); the probability of one."""
     a = surrogate.candidates[k]
     own = np.float64(surrogate.precision[k, k])
     flat = 1.0 / (hyper[SLAB_SCALE] * hyper[SLAB_SCALE])
@@ -176,6 +176,7 @@ def decide_one(k, status, hyper, prior, surrogate, walker, stream):
     on = uniform(stream) < probability
     value = g / precision + normal(stream) / math.sqrt(precision) if on else 0.0
     put(k, on, value, status[a], surrogate, walker)
+    return probability
 
 
 @kernel
