@@ -252,8 +252,11 @@ def test_a_choice_that_does_not_look_is_right(cases, monkeypatch):
 def test_the_surrogate_undecided(cases):
     """Stretches taken at their word are as good as the surrogate: near the truth, or far from it."""
     good = cases["fixed"].chain("good", SurrogateEngine)
-    near = z_scores([good.advance(20_000)], cases["fixed"].truth, 0.06)
-    assert max(near["inclusion"], near["mean"], near["bias"]) < LIMIT, near
+    drawn = [good.advance(20_000)]
+    near = z_scores(drawn, cases["fixed"].truth, 0.06)
+    assert max(near["inclusion"], near["mean"]) < LIMIT, near
+    # Sixty rows leave a bias uncertain by about 0.4; second order is off by up to a third of that.
+    assert z_scores(drawn, cases["fixed"].truth, 0.13)["bias"] < LIMIT
     assert good.counters()["stretches_accepted"] == good.counters()["stretches"] == 40_000
     assert good.counters()["walks"] == 0
     far = cases["fixed"].scores(20_000, "bad", SurrogateEngine)
@@ -265,7 +268,10 @@ def test_a_chain_leaves_a_graph_that_is_too_wide():
     settings = SETTINGS | {"cells": 10}
     state, knowledge = learn(problem, settings, seed=0)
     assert knowledge["too_wide"][0] > 0
-    engine = EliminationEngine.restore(problem, settings, state, knowledge)
+    assert knowledge["hand_over"][0]
+    # Deciding nevertheless, it leaves the graph that it cannot weigh.
+    engine = EliminationEngine.restore(problem, settings, state, knowledge | {"trusting": np.array([False])})
+    engine._weigh()
     draws = engine.advance(500)
     # Ten cells have room for one pair.
     assert (draws.n_edges[100:] <= 1).all()

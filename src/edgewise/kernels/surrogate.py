@@ -334,7 +334,7 @@ def choose(chance, alias, stream):
 def stretch(steps, status, hyper, prior, surrogate, walker, stream):
     """So many steps chosen at random; returns how many of them changed the graph."""
     changed = 0
-    for _ in range(steps):
+    for _ in range(steps if walker.theta.shape[0] > 0 else 0):
         before = walker.counts[0]
         if uniform(stream) < surrogate.shares[0]:
             r = choose(surrogate.rival_chance, surrogate.rival_alias, stream)
