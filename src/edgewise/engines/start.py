@@ -57,8 +57,8 @@ def start_from_fit(
     return states
 
 
-def rough_edges(features: Features, statistics: Statistics, status: np.ndarray) -> int:
-    """Number of pairs of a rough sparse fit, always the same for the same data."""
+def rough_edges(features: Features, statistics: Statistics, status: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of a rough sparse fit, always the same for the same data."""
     p, rows = features.n_variables, max(float(statistics.n_rows), 1.0)
     singles = np.asarray(statistics.singles, float)
     means = (singles + 0.5) / (rows + 1.0)
@@ -70,7 +70,7 @@ def rough_edges(features: Features, statistics: Statistics, status: np.ndarray) 
     coupling, _, _ = sparse_fit(
         rows, means, covariance, allowed, min(REACH), PROBING, np.random.default_rng(0)
     )
-    return int(np.count_nonzero(np.triu(coupling, 1)))
+    return [(int(a), int(b)) for a, b in zip(*np.nonzero(np.triu(coupling, 1)))]
 
 
 def sparse_fit(
