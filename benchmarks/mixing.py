@@ -29,6 +29,10 @@ FIT = """
 import sys, time, warnings
 import numpy as np
 from edgewise import SpikeSlabMRF
+try:
+    from edgewise.posterior.diagnostics import diagnose
+except ImportError:
+    from edgewise.diagnostics import diagnose
 warnings.simplefilter("ignore")
 source, target, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
 rows = np.load(source)["rows"]
@@ -53,7 +57,7 @@ for c, part in enumerate(posterior.draws):
 frequency = active.mean(axis=(1, 2))
 uncertain = (frequency > 0.05) & (frequency < 0.95)
 counters = getattr(posterior, "_counters", None) or [{}]
-np.savez(target, engine=fit.engine_, seconds=spent, light=posterior.diagnose().light,
+np.savez(target, engine=fit.engine_, seconds=spent, light=diagnose(posterior).light,
          active=active[uncertain], accepted=sum(part.get("stretches_accepted", 0.0) for part in counters)
          / max(sum(part.get("stretches", 0.0) for part in counters), 1.0),
          spread=np.mean([part.get("spread", np.nan) for part in counters]))

@@ -20,9 +20,8 @@ STATES_PER_PARTICLE = 30.0
 # Edges of a rough fit per row up to which the surrogate is good enough for stretches to be accepted.
 EDGES_PER_ROW = 0.2
 FEWEST_ROWS = 250
-# Cells of the tables of an elimination along the rough fit, and rows per edge where they are more.
+# Most cells of the tables of an elimination along the rough fit; draws of the posterior have more.
 WIDEST_FIT = 1 << 18
-ROWS_PER_EDGE = 10
 
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
 # Most variables whose states are summed one by one.
@@ -79,9 +78,7 @@ def _suits_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
     if len(edges) > EDGES_PER_ROW * statistics.n_rows:
         return False
     orders = elimination_orders(features.n_variables, tuple(edges))
-    narrow = min(order.cells for order in orders) <= WIDEST_FIT
-    # Where the graphs turn out too wide, what is left is the surrogate alone, which wants more rows.
-    return narrow or ROWS_PER_EDGE * len(edges) <= statistics.n_rows
+    return min(order.cells for order in orders) <= WIDEST_FIT
 
 
 def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple[str, str]:

@@ -47,6 +47,7 @@ __all__ = [
 
 R_HAT_GOOD, R_HAT_POOR, R_HAT_BAD = R_HAT_LIMIT, 1.05, R_HAT_APART
 ESS_POOR = 100
+FULL = 0.9
 WEIGHT_ESS_POOR = 0.3
 LIGHTS = {
     "green": "the chains agree and every uncertain edge has enough effective draws",
@@ -273,6 +274,13 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
     wide = sum(float(part.get("too_wide", 0.0)) for part in posterior._counters)
     stretches = sum(float(part.get("stretches", 0.0)) for part in posterior._counters)
     if posterior.info.get("engine") == "surrogate":
+        allowed = max(int((posterior._resolved_prior.status <= SEPARATE).sum()), 1)
+        active = np.mean([chain.n_edges.mean() for chain in posterior.draws if len(chain)] or [0.0])
+        if active > FULL * allowed:
+            return 2, (
+                f"{active / allowed:.0%} of all candidates are active on average: the quadratic approximation "
+                "of the likelihood has run away, and nothing here can be trusted; use engine='particle'."
+            )
         return 1, (
             "The likelihood is approximated to second order, and the error of that was not measured. It is "
             "small where there are many rows for every edge; compare with engine='particle' where you can."
