@@ -278,8 +278,8 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
         active = np.mean([chain.n_edges.mean() for chain in posterior.draws if len(chain)] or [0.0])
         if active > FULL * allowed:
             return 2, (
-                f"{active / allowed:.0%} of all candidates are active on average: the quadratic approximation "
-                "of the likelihood has run away, and nothing here can be trusted; use engine='particle'."
+                f"{active / allowed:.0%} of all candidates are active on average: the approximation of the "
+                "likelihood has run away, and nothing here can be trusted; use engine='particle'."
             )
         return 1, (
             "The likelihood is approximated to second order, and the error of that was not measured. It is "
