@@ -45,7 +45,7 @@ def watch(view):
 try:
     fit = SpikeSlabMRF(random_state=1, progress=False, callback=watch).fit(rows)
 except KeyboardInterrupt:
-    np.savez(target, engine="", seconds=limit, light="nothing")
+    np.savez(target, engine="", seconds=limit, light="not green")
     raise SystemExit
 spent = time.process_time() - begin[0]
 posterior = fit.posterior_
@@ -104,7 +104,7 @@ def measure(python: str, rows: np.ndarray, limit: float) -> dict[str, Any]:
             result = {key: found[key] for key in found.files}
     light, seconds = str(result["light"]), float(result["seconds"])
     told = {"engine": str(result["engine"]), "light": light, "seconds": round(seconds, 1)}
-    if light == "nothing" or not len(result["active"]):
+    if light == "not green" or not len(result["active"]):
         return told
     speed = indicator_ess(result["active"].astype(float)) / seconds
     return told | {
