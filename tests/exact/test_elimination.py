@@ -11,11 +11,11 @@ import pytest
 
 from broken import Exposed, altered
 from edgewise import exact
-from edgewise.kernels import elimination
+from edgewise.kernels import bits, elimination, ordering
 from edgewise.kernels.compiling import kernel
 from edgewise.model import MRF
 
-kernels = Exposed(elimination)
+kernels = Exposed(bits, ordering, elimination)
 ROOMY = 1 << 22
 
 Cliques = Sequence[tuple[int, ...]]

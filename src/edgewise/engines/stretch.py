@@ -167,8 +167,8 @@ class StretchEngine(LineEngine):
         return Draws.empty(self.problem.features.n_variables)
 
     def _learn(self, draws: int) -> None:
+        from edgewise.kernels.bits import BITS
         from edgewise.kernels.learning import Lesson, Moments, learn
-        from edgewise.kernels.moments import BITS
 
         arrays, n = self._arrays, self.settings.particles
         features = self.problem.features.n_variables + len(self._candidates)

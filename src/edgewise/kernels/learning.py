@@ -12,10 +12,11 @@ from collections import namedtuple
 
 import numpy as np
 
+from edgewise.kernels.bits import BITS
 from edgewise.kernels.compiling import entry, kernel
 from edgewise.kernels.gibbs import fresh_sweep
 from edgewise.kernels.hyper import draw_hyper
-from edgewise.kernels.moments import BITS, add_means, add_products, pack_features
+from edgewise.kernels.moments import add_means, add_products, pack_features
 from edgewise.kernels.oracles import decides
 from edgewise.kernels.stretches import bias_energy, log_weight, partition_of, visit_stretches
 from edgewise.kernels.surrogate import load_walker

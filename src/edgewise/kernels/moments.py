@@ -7,24 +7,12 @@ of two features is the number of bits that their words have in common.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
+from edgewise.kernels.bits import BITS, popcount
 from edgewise.kernels.compiling import entry, kernel, loop
 
-BITS = 64
 # Two tiles of a few thousand particles stay in the first-level cache.
 TILE = 32
-
-
-@intrinsic
-def ones_in(typingctx, word):
-    """Number of bits that are set in a uint64."""
-
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
 
 
 @loop
@@ -32,8 +20,8 @@ def pack(x, words):
     """Pack states (float32 0/1, a multiple of 64 of them) into words."""
     for w in range(words.shape[0]):
         word = np.uint64(0)
-        for b in range(64):
-            if x[64 * w + b] > np.float32(0.5):
+        for b in range(BITS):
+            if x[BITS * w + b] > np.float32(0.5):
                 word |= np.uint64(1) << np.uint64(b)
         words[w] = word
 
@@ -48,10 +36,10 @@ def join(words, other):
 @loop
 def count_ones(words):
     """Number of bits set."""
-    total = np.uint64(0)
+    total = 0
     for w in range(words.shape[0]):
-        total += ones_in(words[w])
-    return np.int64(total)
+        total += popcount(words[w])
+    return total
 
 
 @kernel
@@ -82,9 +70,9 @@ def add_common(rows, columns, counts):
     """Add to `counts` the number of bits that each of `rows` has in common with each of `columns`."""
     for f in range(rows.shape[0]):
         for g in range(columns.shape[0]):
-            total = np.uint64(0)
+            total = 0
             for w in range(rows.shape[1]):
-                total += ones_in(rows[f, w] & columns[g, w])
+                total += popcount(rows[f, w] & columns[g, w])
             counts[f, g] += np.int32(total)
 
 
