@@ -22,7 +22,7 @@ def block_model(seed: int | np.random.SeedSequence | np.random.Generator) -> MRF
     """Twelve variables in three groups of four, positively coupled within their group.
 
     Edges are present with probability 0.8 within a group and 0.1 across groups. In Ising (-1/+1) coding
-    couplings are |N(0, 0.5^2)| within a group and N(0, 0.5^2) across, and fields N(0, 0.1^2).
+    couplings are ``|N(0, 0.5^2)|`` within a group and N(0, 0.5^2) across, and fields N(0, 0.1^2).
 
     Examples
     --------

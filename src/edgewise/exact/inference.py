@@ -5,11 +5,13 @@ by one on larger sparse graphs (docs/method.md, section 3). A graph too wide for
 memory is spent.
 
 States of a group of k variables are numbered 0 to 2^k - 1, bit j of the number being the value of the j-th
-variable of the group; :func:`states` lists them.
+variable of the group; with more levels the numbers count in mixed radix, the first variable running fastest.
+:func:`states` lists them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +19,9 @@ import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.exact.elimination import BYTES_PER_CELL, Elimination
-from edgewise.exact.enumeration import Enumeration, pack, state_number, states, sum_over_subsets
+from edgewise.exact.enumeration import Enumeration, LevelEnumeration, states
+from edgewise.exact.groups import check_conditional, group_table
 from edgewise.exact.orders import Order, elimination_orders
-from edgewise.features import _label
 from edgewise.model.mrf import MRF
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "covariance",
     "elimination_width",
     "feasible",
+    "level_marginals",
     "log_partition",
     "marginals",
     "means",
@@ -38,16 +41,13 @@ __all__ = [
 ]
 
 ENUMERATION_LIMIT = 22
-"""Most variables whose states are listed."""
+"""Most variables of two levels whose states are listed; as many states with other levels."""
 
 ALWAYS_ENUMERATED = 12
 """Up to here listing the states is faster than finding an order, whatever the graph."""
 
 MEMORY_LIMIT = 2_000_000_000
 """Bytes that elimination may use for its tables."""
-
-GROUP_LIMIT = 16
-"""Largest group of which :func:`conditional` lists the states."""
 
 
 def log_partition(model: MRF) -> float:
@@ -74,13 +74,29 @@ def means(model: MRF) -> np.ndarray:
 
 
 def marginals(model: MRF) -> np.ndarray:
-    """P(x_i = 1) of every variable: float64 (p,)."""
+    """P(x_i = 1) of every variable: float64 (p,). With more levels, see :func:`level_marginals`."""
+    _only_binary(model, "level_marginals")
     return means(model)[: model.n_variables]
+
+
+def level_marginals(model: MRF) -> list[np.ndarray]:
+    """P(x_i = c) of every level c: for every variable float64 (levels,)."""
+    return _solver(model).level_marginals()
 
 
 def pair_marginals(model: MRF) -> np.ndarray:
     """P(x_i = 1 and x_j = 1) of all pairs, coupled or not, and P(x_i = 1) on the diagonal: float64 (p, p)."""
-    return _solver(model).pair_marginals()
+    _only_binary(model, "means")
+    solver = _solver(model)
+    assert not isinstance(solver, LevelEnumeration)
+    return solver.pair_marginals()
+
+
+def _only_binary(model: MRF, instead: str) -> None:
+    if not model.scales.all_binary:
+        raise DataError(
+            f"This model has variables with more than two levels; use edgewise.exact.{instead} instead."
+        )
 
 
 def covariance(model: MRF) -> np.ndarray:
@@ -96,12 +112,13 @@ def covariance(model: MRF) -> np.ndarray:
 
 def probabilities(model: MRF) -> np.ndarray:
     """Probability of every one of the 2^p states, numbered as in :func:`states`: float64 (2^p,)."""
-    if model.n_variables > ENUMERATION_LIMIT:
+    if model.scales.n_states > 1 << ENUMERATION_LIMIT:
+        count = f"2^{model.n_variables}" if model.scales.all_binary else f"{model.scales.n_states:,}"
         raise DataError(
-            f"A model of {model.n_variables} variables has 2^{model.n_variables} states; they are listed for "
-            f"at most {ENUMERATION_LIMIT} variables. Use means, pair_marginals or conditional."
+            f"A model of {model.n_variables} variables has {count} states; they are listed for "
+            f"at most {ENUMERATION_LIMIT} variables of two levels. Use means, pair_marginals or conditional."
         )
-    return Enumeration(model).probabilities()
+    return _enumeration(model).probabilities()
 
 
 def sample(model: MRF, n: int, rng: np.random.Generator | int) -> np.ndarray:
@@ -124,16 +141,17 @@ def elimination_width(model: MRF) -> int:
     """Number of variables a variable is joined with, at most, when they are eliminated one by one.
 
     The smallest over the orders tried: the treewidth of the graph or an upper bound of it. Exact inference
-    by elimination needs tables of 2^(width + 1) cells. Cliques of weight zero do not count.
+    by elimination needs tables of 2^(width + 1) cells, more with more levels. Cliques of weight zero do not
+    count.
     """
     return min(order.width for order in _orders(model))
 
 
 def feasible(model: MRF) -> bool:
     """Whether the functions of this module can deal with the model."""
-    return (
-        model.n_variables <= ENUMERATION_LIMIT or cheapest_order(model).cells * BYTES_PER_CELL <= MEMORY_LIMIT
-    )
+    if model.scales.n_states <= 1 << ENUMERATION_LIMIT:
+        return True
+    return cells(model, cheapest_order(model)) * BYTES_PER_CELL <= MEMORY_LIMIT
 
 
 def conditional(model: MRF, group: Sequence[int | str], given: Any) -> np.ndarray:
@@ -145,7 +163,8 @@ def conditional(model: MRF, group: Sequence[int | str], given: Any) -> np.ndarra
     group : sequence of k variables, by number or name
         At most 16.
     given : array-like (n, p)
-        Rows of 0/1 values; the columns of the group are not looked at and may hold anything.
+        Rows of 0/1 values, or of level numbers; the columns of the group are not looked at and may hold
+        anything.
 
     Returns
     -------
@@ -160,15 +179,15 @@ def conditional(model: MRF, group: Sequence[int | str], given: Any) -> np.ndarra
     >>> np.exp(conditional(model, [1], [[1, 0, 1]])).round(4)
     array([[0.0474, 0.9526]])
     """
-    members, rows = _check_conditional(model, group, given)
-    needed = 2 * len(rows) * 8 << len(members)
+    members, rows = check_conditional(model, group, given)
+    needed = 2 * len(rows) * 8 * int(model.scales.levels[members].prod())
     if needed > MEMORY_LIMIT:
         raise DataError(
             f"The states of {len(members)} variables for {len(rows):,} rows would need {_bytes(needed)} of "
             f"memory; the limit is {_bytes(MEMORY_LIMIT)}. Use conditional_log_probability, give fewer rows "
             "at a time, or a smaller group."
         )
-    result = _GroupTable(model, members).log_potential(rows)
+    result = group_table(model, members).log_potential(rows)
     result -= _log_sum(result)[:, None]
     return result
 
@@ -178,95 +197,20 @@ def conditional_log_probability(model: MRF, group: Sequence[int | str], rows: An
 
     The same numbers as :func:`conditional`, for the states that the rows are in, in little memory.
     """
-    members, rows = _check_conditional(model, group, rows)
-    inside = rows[:, members]
-    if ((inside != 0) & (inside != 1)).any():
-        raise DataError("The rows must have 0 or 1 in the columns of the group; some have other values.")
-    table = _GroupTable(model, members)
+    members, rows = check_conditional(model, group, rows)
+    inside, levels = rows[:, members], model.scales.levels[members]
+    if not ((inside >= 0) & (inside < levels) & (inside == np.floor(inside))).all():
+        known = "0 or 1" if model.scales.all_binary else "the numbers of levels"
+        raise DataError(f"The rows must have {known} in the columns of the group; some have other values.")
+    table = group_table(model, members)
     result = np.empty(len(rows))
-    block = max(1, 2_000_000 >> len(members))
+    block = max(1, 2_000_000 // int(levels.prod()))
     for start in range(0, len(rows), block):
         part = rows[start : start + block]
         potential = table.log_potential(part)
-        chosen = potential[np.arange(len(part)), pack(part, members)]
+        chosen = potential[np.arange(len(part)), table.numbers(part)]
         result[start : start + block] = chosen - _log_sum(potential)
     return result
-
-
-class _GroupTable:
-    """Log-potentials of a group's states as a function of the variables around it.
-
-    Every clique that touches the group is split into its inside and its outside. Cliques with the same
-    inside differ only in a row-dependent factor, so one number per row and inside is enough, and the
-    potential of a state is the sum of the numbers of all insides contained in the state (docs/method.md,
-    eq. 3.8).
-    """
-
-    def __init__(self, model: MRF, members: list[int]) -> None:
-        place = {variable: j for j, variable in enumerate(members)}
-        constant = np.zeros(1 << len(members))
-        constant[[1 << j for j in range(len(members))]] = model.biases[members]
-        varying: dict[int, list[tuple[list[int], float]]] = {}
-        for clique, weight in zip(model.cliques, model.weights.tolist()):
-            inside = state_number(place[i] for i in clique if i in place)
-            outside = [i for i in clique if i not in place]
-            if not inside or weight == 0.0:
-                continue
-            if outside:
-                varying.setdefault(inside, []).append((outside, weight))
-            else:
-                constant[inside] += weight
-        numbers = np.arange(1 << len(members))
-        insides = np.array(list(varying), np.int64)
-        self.contains = ((numbers & insides[:, None]) == insides[:, None]).astype(np.float64)
-        self.varying = list(varying.values())
-        sum_over_subsets(constant)
-        self.constant = constant
-
-    def log_potential(self, rows: np.ndarray) -> np.ndarray:
-        factors = np.zeros((len(rows), len(self.varying)))
-        for column, terms in enumerate(self.varying):
-            for outside, weight in terms:
-                factors[:, column] += weight * rows[:, outside].prod(axis=1)
-        return np.asarray(factors @ self.contains + self.constant)
-
-
-def _check_conditional(model: MRF, group: Sequence[int | str], rows: Any) -> tuple[list[int], np.ndarray]:
-    members = []
-    for variable in group:
-        if isinstance(variable, str):
-            if model.names is None or variable not in model.names:
-                raise DataError(f"The model has no variable named {variable!r}.")
-            members.append(model.names.index(variable))
-        elif 0 <= variable < model.n_variables:
-            members.append(int(variable))
-        else:
-            raise DataError(
-                f"There is no variable {variable}; the {model.n_variables} variables are numbered from 0."
-            )
-    if not members or len(set(members)) != len(members):
-        raise DataError("The group must be one or more different variables.")
-    if len(members) > GROUP_LIMIT:
-        raise DataError(
-            f"The group has {len(members)} variables and 2^{len(members)} states; at most {GROUP_LIMIT} "
-            "variables are possible. Use smaller groups."
-        )
-    table = np.asarray(rows)
-    if table.ndim != 2 or table.shape[1] != model.n_variables:
-        raise DataError(
-            f"The given values must have shape (n, {model.n_variables}), one column per variable; these have "
-            f"shape {table.shape}."
-        )
-    others = np.delete(np.arange(model.n_variables), members)
-    around = table[:, others]
-    bad = (around != 0) & (around != 1)
-    if bad.any():
-        row, column = map(int, np.argwhere(bad)[0])
-        raise DataError(
-            f"Given values are 0 or 1, but row {row} has {around[row, column]} for variable "
-            f"{_label((int(others[column]),), model.names)}, which is not in the group."
-        )
-    return members, table
 
 
 def _log_sum(log_values: np.ndarray) -> np.ndarray:
@@ -276,31 +220,44 @@ def _log_sum(log_values: np.ndarray) -> np.ndarray:
 
 def _orders(model: MRF) -> tuple[Order, ...]:
     cliques = model.cliques
-    if not model.weights.all():
-        cliques = tuple(clique for clique, weight in zip(cliques, model.weights) if weight != 0.0)
+    if not model.strengths.all():
+        cliques = tuple(clique for clique, weight in zip(cliques, model.strengths) if weight != 0.0)
     return elimination_orders(model.n_variables, cliques)
+
+
+def cells(model: MRF, order: Order) -> int:
+    """Number of cells of the tables of an order."""
+    if model.scales.all_binary:
+        return order.cells
+    levels = [scale.n_levels for scale in model.scales]
+    return sum(math.prod(levels[i] for i in bag) for bag in order.bags)
 
 
 def cheapest_order(model: MRF) -> Order:
     """The elimination order with the fewest cells of those tried."""
-    return min(_orders(model), key=lambda order: order.cells)
+    return min(_orders(model), key=lambda order: cells(model, order))
 
 
-def _solver(model: MRF) -> Enumeration | Elimination:
+def _enumeration(model: MRF) -> Enumeration | LevelEnumeration:
+    return Enumeration(model) if model.scales.all_binary else LevelEnumeration(model)
+
+
+def _solver(model: MRF) -> Enumeration | LevelEnumeration | Elimination:
     """The cheaper of the two methods; an error where neither is possible."""
-    p = model.n_variables
-    if p <= ALWAYS_ENUMERATED:
-        return Enumeration(model)
+    p, n_states = model.n_variables, model.scales.n_states
+    if n_states <= 1 << ALWAYS_ENUMERATED:
+        return _enumeration(model)
     order = cheapest_order(model)
+    count = cells(model, order)
     # Enumeration is a few passes over one large array, elimination many over small ones: it has to win by
     # a margin.
-    if p <= ENUMERATION_LIMIT and order.cells << 3 > 1 << p:
-        return Enumeration(model)
-    needed = order.cells * BYTES_PER_CELL
+    if n_states <= 1 << ENUMERATION_LIMIT and count << 3 > n_states:
+        return _enumeration(model)
+    needed = count * BYTES_PER_CELL
     if needed > MEMORY_LIMIT:
         raise DataError(
-            f"The graph of this model ({p} variables, {np.count_nonzero(model.weights)} cliques) is too wide "
-            f"for exact inference: eliminating its variables joins {order.width + 1} of them at a time "
+            f"The graph of this model ({p} variables, {np.count_nonzero(model.strengths)} cliques) is too "
+            f"wide for exact inference: eliminating its variables joins {order.width + 1} of them at a time "
             f"(width {order.width}) and would need {_bytes(needed)} of memory; the limit is "
             f"{_bytes(MEMORY_LIMIT)}. Use edgewise.predict.ais_log_partition for an estimate of log Z with "
             "its error, and model.gibbs for approximate samples."
