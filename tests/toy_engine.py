@@ -229,5 +229,7 @@ def fingerprint(draws: list[Draws]) -> str:
     for chain in draws:
         for part in dataclasses.fields(chain):
             array = getattr(chain, part.name)
+            if array is None:
+                continue
             digest.update(f"{part.name}{array.dtype}{array.shape}".encode() + array.tobytes())
     return digest.hexdigest()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgewise.errors import DataError
+from edgewise.scales import Scales, check_cliques
 
 if TYPE_CHECKING:
     from edgewise.data import BinaryData
@@ -190,9 +191,10 @@ class Statistics:
     n_rows : float
         Number of rows N, or the sum of the row weights.
     singles : float64 array (p,)
-        Sum of every variable.
+        Sum of every variable; with more levels, of the feature of every threshold coordinate.
     cliques : float64 array (M,)
-        Sum of every candidate's feature.
+        Sum of every candidate's feature; with more levels, of all products of scores of every candidate, in
+        the order of the parameters of a model.
     """
 
     n_rows: float
@@ -200,9 +202,11 @@ class Statistics:
     cliques: np.ndarray
 
     @classmethod
-    def none(cls, features: Features) -> Statistics:
+    def none(cls, features: Features, scales: Scales | None = None) -> Statistics:
         """The statistics of no data at all: the posterior is then the prior."""
-        return cls(0.0, np.zeros(features.n_variables), np.zeros(features.n_cliques))
+        if scales is None or scales.all_binary:
+            return cls(0.0, np.zeros(features.n_variables), np.zeros(features.n_cliques))
+        return cls(0.0, np.zeros(scales.n_biases), np.zeros(int(scales.dimensions(features.members).sum())))
 
 
 def sufficient_statistics(data: BinaryData, features: Features) -> Statistics:
@@ -247,6 +251,35 @@ def sufficient_statistics(data: BinaryData, features: Features) -> Statistics:
         else:
             sums[chosen] = _sum_by_products(data, data.weights, members)
     return Statistics(data.total, singles, sums)
+
+
+def level_statistics(
+    rows: np.ndarray, weights: np.ndarray | None, scales: Scales, features: Features
+) -> Statistics:
+    """Sum the features of rows of level numbers (11.4), by BLAS over the scores in blocks of rows.
+
+    Examples
+    --------
+    >>> from edgewise.scales import Scale
+    >>> scales = Scales((Scale("ordinal", ("low", "middle", "high")),) * 2)
+    >>> level_statistics(np.array([[0, 2], [1, 2], [2, 1]]), None, scales, Features.pairs(2)).cliques
+    array([1.])
+    """
+    check_cliques(scales, features.members)
+    share = np.ones(len(rows)) if weights is None else weights
+    singles, products = np.zeros(scales.n_biases), np.zeros((int(scales.score_start[-1]),) * 2)
+    block = max(1, 4_000_000 // max(1, len(products)))
+    for start in range(0, len(rows), block):
+        part, weight = rows[start : start + block], share[start : start + block]
+        scored = scales.scored(part)
+        singles += weight @ scales.thresholded(part)
+        products += (scored * weight[:, None]).T @ scored
+    where = scales.score_start
+    sums = [
+        products[where[i] : where[i + 1], where[j] : where[j + 1]].ravel()
+        for i, j in features.members[:, :2].tolist()
+    ]
+    return Statistics(float(share.sum()), singles, np.concatenate([np.zeros(0), *sums]))
 
 
 def _count_by_bits(data: BinaryData, members: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ class Question:
     problem: Problem
     prior: Prior
     names: tuple[str, ...]
-    levels: tuple[tuple[Any, Any], ...]
+    levels: tuple[tuple[Any, ...], ...]
     notes: Mapping[str, Any]
 
 
@@ -82,6 +82,7 @@ def answer(
         {**result.info, **question.notes},
         result.edge_sums,
         result.counters,
+        question.problem.scales,
     )
     return posterior, result
 
@@ -106,7 +107,7 @@ def shortfall(question: Question, result: RunResult, options: RunOptions) -> str
     more = rounded_up(draws_wanted(wanted, seen) - seen.draws)
     apart = seen.r_hat >= R_HAT_APART
     remedy = (
-        f"Go on with extend(draws={more:,}), or raise max_draws or max_time: at this pace it takes about so "
+        f"Go on with extend(draws={more}), or raise max_draws or max_time: at this pace it takes about so "
         "many draws more of each chain."
     )
     if apart:

@@ -16,10 +16,11 @@ from truth import enumerate_posterior
 from broken import altered
 from edgewise import datasets, exact
 from edgewise.data import read_data
+from edgewise.draws.convergence import effective_draws
 from edgewise.engines.particle import ParticleEngine
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
-from edgewise.features import Features, sufficient_statistics
+from edgewise.features import Features, Statistics, sufficient_statistics
 from edgewise.kernels import chain
 from edgewise.kernels.compiling import kernel
 from edgewise.kernels.moves import visit_clique
@@ -121,6 +122,32 @@ def test_cold_candidates_against_enumeration(prior, monkeypatch):
     monkeypatch.setattr(chain, "run_chain", altered(chain.run_chain, visit_clique=alike))
     wrong = z_scores(cold_draws(problem, 4_000), truth, ALLOWANCE)
     assert max(wrong.values()) > 2 * LIMIT, wrong
+
+
+def test_biases_of_constant_columns_are_those_of_the_line():
+    # Always on and never on: the likelihood only says "beyond about 6", and the wide prior the rest. In
+    # single precision one minus the mean of the first is rounding alone, which kept its bias from going far
+    # out.
+    rows, sd = 300.0, 10.0
+    features = Features.pairs(2)
+    prior = Prior(bias=NormalBias(sd), forbidden=[(0, 1)]).resolve(features)
+    statistics = Statistics(rows, np.array([rows, 0.0]), np.zeros(1))
+    engine = ParticleEngine(Problem(features, statistics, prior), None, np.random.SeedSequence(3))
+    engine.advance(engine.warm_up)
+    draws = engine.advance(40_000, 4).biases * [1.0, -1.0]
+    grid = np.linspace(-10.0, 90.0, 200_001)
+    log_density = rows * (grid - np.logaddexp(0.0, grid)) - 0.5 * (grid / sd) ** 2
+    density = np.exp(log_density - log_density.max())
+    density /= density.sum()
+    error = draws.std(axis=0) / np.sqrt(effective_draws(draws.T[:, None]))
+    assert np.all(np.abs(draws.mean(axis=0) - density @ grid) < LIMIT * error)
+    beyond = (draws > 20.0).astype(float)
+    error = beyond.std(axis=0) / np.sqrt(effective_draws(beyond.T[:, None]))
+    assert np.all(np.abs(beyond.mean(axis=0) - density[grid > 20.0].sum()) < LIMIT * error)
+    # Negative control: the errors are small enough to notice a prior an eighth narrower.
+    narrow = np.exp(log_density - log_density.max() + 0.5 * (grid / sd) ** 2 * (1 - (8 / 7) ** 2))
+    error = draws.std(axis=0) / np.sqrt(effective_draws(draws.T[:, None]))
+    assert np.any(np.abs(draws.mean(axis=0) - narrow @ grid / narrow.sum()) > LIMIT * error)
 
 
 def test_starts_meet():

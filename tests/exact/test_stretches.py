@@ -14,7 +14,7 @@ from truth import enumerate_posterior
 from broken import altered
 from edgewise import MRF, SpikeSlabMRF, exact
 from edgewise.draws import Draws
-from edgewise.engines.stretch import EliminationEngine, SurrogateEngine, ends_of_rounds
+from edgewise.engines.stretch import EliminationEngine, SurrogateEngine, lengths_of_rounds
 from edgewise.kernels import stretches
 from edgewise.kernels.compiling import kernel, whole
 from edgewise.kernels.oracles import AllStates
@@ -112,7 +112,8 @@ def test_against_enumeration(cases, name, which):
     engine = cases[name].chain(which)
     engine.advance(2000)
     counters = engine.counters()
-    assert counters["stretches"] == 4000
+    assert counters["stretches"] == counters["shorts"] == 4000
+    assert counters["stretches_accepted"] < counters["shorts_accepted"] < 4000
     rate = counters["stretches_accepted"] / counters["stretches"]
     assert (0.05 < rate < 0.6) if which == "bad" else (0.3 < rate < 1), rate
     assert 0 < counters["walks_accepted"] < counters["walks"] < 800
@@ -142,7 +143,7 @@ def test_walks_alone(monkeypatch):
     """With every pair forced, walks of single parameters reach all of the posterior."""
     case = Case(ALL)
     monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, try_stretch=no_stretch))
-    engine = case.chain("bad", TableEngine, walks=1.0, repeats=20)
+    engine = case.chain("bad", TableEngine, walks=1.0, repeats=20, short=0)
     engine.advance(200)
     draws = engine.advance(20_000)
     counters = engine.counters()
@@ -221,12 +222,20 @@ def forgetful(status, surrogate, walker):
     take_back(status, surrogate, walker)
 
 
+@kernel
+def held_biases(keep, residual, surrogate, walker, stream):
+    """Biases that stay where they were while their mean moves with the parameters."""
+    for i in range(walker.bias.shape[0]):
+        walker.bias[i] = walker.bias_before[i]
+
+
 # What is replaced, and the case, surrogate and settings that show it best.
 BROKEN = {
-    "stale weight": ({"try_walk": stale_walk}, "free", "shifted", {"walks": 1.0}),
+    "stale weight": ({"try_walk": stale_walk}, "free", "shifted", {"walks": 1.0, "short": 0}),
     "ordered sweep": ({"stretch": ordered}, "free", "shifted", {}),
     "one-way choice": ({"stretch": one_way}, "fixed", "good", {}),
     "floor in one place": ({"log_weight": floored}, "fixed", "good", {}),
+    "wrong complement of held biases": ({"stir_biases": held_biases}, "fixed", "good", {}),
     "biases not taken back": ({"take_back": forgetful}, "fixed", "good", {}),
 }
 
@@ -330,7 +339,7 @@ def test_blocks_and_restoring_change_nothing(kind):
 
 def test_a_meeting_is_not_crossed():
     engine = EliminationEngine(problem_of(3, FREE), SETTINGS, np.random.SeedSequence(1))
-    assert engine.meeting == engine.warm_up == ends_of_rounds(40, 0)[-1]
+    assert engine.meeting == engine.warm_up == lengths_of_rounds(40, 0)[-1]
     with pytest.raises(ValueError, match="must not cross a meeting"):
         engine.advance(engine.warm_up + 1)
 

@@ -348,8 +348,7 @@ def test_averages_against_numpy():
         own.filled[:] = draws, 3, 0
         phis.append(own.phi)
         parts.append(own._asdict())
-    problem = Problem(features, Statistics.none(features), Prior().resolve(features))
-    phi, mean, covariance, _ = averages._averages(problem, np.arange(10), parts, n, 1)
+    phi, mean, covariance, _ = averages._averages(parts, n, 1)
     np.testing.assert_array_equal(phi, np.concatenate(phis))
     np.testing.assert_allclose(mean, means, rtol=1e-14)
     np.testing.assert_allclose(covariance, np.mean(covariances, axis=0), atol=1e-12)

@@ -8,7 +8,10 @@ multivariate t density of the active parameters A,
 
 What is left is done by importance sampling around the mode: a multivariate t proposal with the curvature
 at the mode, driven by scrambled Sobol points. Independent scramblings ("replicates") give the standard
-error. Nothing here is shared with the package except the containers of candidates, sums and prior.
+error. Nothing here is shared with the package except the containers of candidates, sums, prior and scales.
+
+With more levels than two a candidate may have several parameters, all active or none: `mean` and `sd` are
+then those of the parameters, in the order of a model's.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from scipy.stats import qmc
 from edgewise.features import Features, Statistics
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
 from edgewise.priors import ResolvedPrior
+from edgewise.scales import Scales
 
 REPLICATES = 16
 DEGREES_OF_FREEDOM = 10.0
@@ -57,12 +61,34 @@ class Truth:
     standard_error: np.ndarray
 
 
-def state_features(features: Features) -> np.ndarray:
+def state_features(features: Features, scales: Scales | None = None) -> np.ndarray:
     """Values of all features (biases, then candidates) in all 2^p states: float64 (2^p, p + M)."""
     p = features.n_variables
+    if scales is not None:
+        return level_features(features, scales)
     states = np.array(list(itertools.product((0.0, 1.0), repeat=p)))
     columns = [states[:, [i for i in row if i >= 0]].prod(axis=1) for row in features.members.tolist()]
     return np.column_stack([states, *columns])
+
+
+def level_features(features: Features, scales: Scales) -> np.ndarray:
+    """Values of all features (thresholds, then products of scores) in all states."""
+    states = list(itertools.product(*(range(scale.n_levels) for scale in scales)))
+    rows = []
+    for state in states:
+        row = [value for scale, level in zip(scales, state) for value in scale.basis[level]]
+        for i, j in features.members.tolist():
+            row += [u * v for u in scales[i].scores[state[i]] for v in scales[j].scores[state[j]]]
+        rows.append(row)
+    return np.array(rows)
+
+
+def owners(features: Features, scales: Scales | None) -> np.ndarray:
+    """The candidate that each parameter belongs to."""
+    if scales is None:
+        return np.arange(features.n_cliques)
+    sizes = [scales[i].dimension * scales[j].dimension for i, j in features.members.tolist()]
+    return np.repeat(np.arange(features.n_cliques), sizes)
 
 
 def all_graphs(prior: ResolvedPrior) -> np.ndarray:
@@ -97,16 +123,19 @@ class _Target:
     features: Features
     statistics: Statistics
     prior: ResolvedPrior
+    scales: Scales | None = None
     table: np.ndarray = field(init=False)
     sums: np.ndarray = field(init=False)
+    first: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.table = state_features(self.features)
+        self.table = state_features(self.features, self.scales)
+        self.first = self.features.n_variables if self.scales is None else self.scales.n_biases
         self.sums = np.concatenate([self.statistics.singles, self.statistics.cliques])
 
     def log_density(self, biases: np.ndarray, values: np.ndarray, active: np.ndarray) -> np.ndarray:
         """For rows of `biases` and of the `values` of the cliques `active`."""
-        p = self.features.n_variables
+        p = self.first
         columns = np.concatenate([np.arange(p), p + active])
         theta = np.concatenate([biases, values], axis=1)
         logits = theta @ self.table[:, columns].T
@@ -151,7 +180,8 @@ def _modes(target: _Target, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     conditional precision, which bounds the true one, so that halving always ends.
     """
     table, sums, rows = target.table, target.sums, target.statistics.n_rows
-    p = target.features.n_variables
+    p = target.first
+    graphs = graphs[:, owners(target.features, target.scales)]
     size = table.shape[1]
     batch = len(graphs)
     mask = np.concatenate([np.ones((batch, p), bool), graphs], axis=1)
@@ -251,6 +281,7 @@ def enumerate_posterior(
     max_points: int = 65_536,
     neglect: float | None = None,
     seed: int = 0,
+    scales: Scales | None = None,
 ) -> Truth:
     """Enumerate all graphs over at most about 15 free candidates.
 
@@ -267,23 +298,24 @@ def enumerate_posterior(
     seed : int
         Seed of the scramblings.
     """
-    target = _Target(features, statistics, prior)
-    p, n_cliques = features.n_variables, features.n_cliques
+    target = _Target(features, statistics, prior, scales)
+    owner = owners(features, scales)
+    p, n_parameters = target.first, len(owner)
     graphs = all_graphs(prior)
     log_prior = log_graph_prior(graphs, prior)
     points = _Points(seed)
     count = len(graphs)
     evidence = np.empty((count, REPLICATES))
     error = np.full(count, np.nan)
-    first = np.zeros((count, p + n_cliques))
-    second = np.zeros((count, p + n_cliques))
+    first = np.zeros((count, p + n_parameters))
+    second = np.zeros((count, p + n_parameters))
     scale = np.empty((count, 2))
     laplace = np.empty(count)
     modes, factors = [], []
     for start in range(0, count, 512):
         batch = slice(start, start + 512)
         theta, curvature = _modes(target, graphs[batch])
-        chosen = [np.concatenate([np.arange(p), p + np.flatnonzero(graph)]) for graph in graphs[batch]]
+        chosen = [np.concatenate([np.arange(p), p + np.flatnonzero(graph[owner])]) for graph in graphs[batch]]
         for row, columns in enumerate(chosen):
             factor = np.linalg.cholesky(np.linalg.inv(curvature[row][np.ix_(columns, columns)]))
             mode = theta[row, columns]
@@ -298,7 +330,7 @@ def enumerate_posterior(
         total = laplace + log_prior
         worth = total > total.max() - neglect
     for graph in range(count):
-        active = np.flatnonzero(graphs[graph])
+        active = np.flatnonzero(graphs[graph][owner])
         columns = np.concatenate([np.arange(p), p + active])
         mode, factor = modes[graph], factors[graph]
         if not worth[graph]:
@@ -330,11 +362,12 @@ def enumerate_posterior(
         first[graph, columns], second[graph, columns] = weight @ theta, weight @ theta**2
         moments = target.scale_moments((theta[:, p:] ** 2).sum(axis=1), len(active))
         scale[graph] = [weight @ moment for moment in moments]
-    return _summarise(features, prior, graphs, log_prior, evidence, error, first, second, scale)
+    return _summarise(p, owner, prior, graphs, log_prior, evidence, error, first, second, scale)
 
 
 def _summarise(
-    features: Features,
+    p: int,
+    owner: np.ndarray,
     prior: ResolvedPrior,
     graphs: np.ndarray,
     log_prior: np.ndarray,
@@ -344,15 +377,14 @@ def _summarise(
     second: np.ndarray,
     scale: np.ndarray,
 ) -> Truth:
-    p = features.n_variables
     by_replicate = special.softmax(log_prior[:, None] + evidence, axis=0)
     log_evidence = special.logsumexp(evidence, axis=1) - math.log(evidence.shape[1])
     probability = special.softmax(log_prior + log_evidence)
     inclusion = probability @ graphs
     inclusion_error = (by_replicate.T @ graphs).std(axis=0, ddof=1) / math.sqrt(evidence.shape[1])
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = probability @ first[:, p:] / inclusion
-        variance = probability @ second[:, p:] / inclusion - mean**2
+        mean = probability @ first[:, p:] / inclusion[owner]
+        variance = probability @ second[:, p:] / inclusion[owner] - mean**2
     bias_mean = probability @ first[:, :p]
     bias_variance = probability @ second[:, :p] - bias_mean**2
     common = prior.status == COMMON

@@ -218,8 +218,11 @@ def test_single_kernels():
     i, begin, end = 2, 0, 120
     probability = 1 / (1 + np.exp(-swarm.fields()[i]))
     w = swarm.w[begin:end].astype(float)
-    assert K.single_mean(swarm.F[i], swarm.w, begin, end) == pytest.approx(
+    assert K.single_mean(swarm.F[i], swarm.w, 1, begin, end) == pytest.approx(
         w @ probability[begin:end] / w.sum(), abs=3e-6
+    )
+    assert K.single_mean(swarm.F[i], swarm.w, -1, begin, end) == pytest.approx(
+        w @ (1 - probability[begin:end]) / w.sum(), abs=3e-6
     )
     outside, inside = math.exp(-0.4), math.exp(0.7)
     sums = np.empty(5)

@@ -11,18 +11,8 @@ import pytest
 
 from edgewise.errors import DataError
 from edgewise.features import Features
-from edgewise.priors import (
-    COMMON,
-    FORBIDDEN,
-    FORCED,
-    SEPARATE,
-    BetaInclusion,
-    FixedInclusion,
-    FixedSlab,
-    GammaSlab,
-    NormalBias,
-    Prior,
-)
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
+from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
 
 NAMES = ["a", "b", "c", "d"]
 PAIRS = Features.pairs(4)

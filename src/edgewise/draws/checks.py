@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgewise.draws.draws import Draws
+from edgewise.draws.draws import Draws, block_starts
+from edgewise.scales import root_mean_squares
 
 
-def check_draws(draws: Draws, n_variables: int | None = None, n_cliques: int | None = None) -> None:
+def check_draws(
+    draws: Draws,
+    n_biases: int | None = None,
+    n_cliques: int | None = None,
+    dimension: np.ndarray | None = None,
+) -> None:
     """Compare shapes, types, ranges and references of draws with what :class:`Draws` promises.
+
+    `dimension` is the number of parameters of every candidate, where some have several.
 
     Raises
     ------
@@ -33,8 +41,8 @@ def check_draws(draws: Draws, n_variables: int | None = None, n_cliques: int | N
     count = len(starts) - 1
     if not count == len(draws.biases) == len(draws.inclusion_rate) == len(draws.slab_scale):
         raise ValueError(f"there are {count} draws, and other numbers of biases or hyper-parameters")
-    if n_variables is not None and count and draws.biases.shape[1] != n_variables:
-        raise ValueError(f"there are {n_variables} variables and {draws.biases.shape[1]} biases")
+    if n_biases is not None and count and draws.biases.shape[1] != n_biases:
+        raise ValueError(f"there are {draws.biases.shape[1]} biases instead of {n_biases}")
     if len(indices):
         if indices.min() < 0 or (n_cliques is not None and indices.max() >= n_cliques):
             raise ValueError(
@@ -51,3 +59,29 @@ def check_draws(draws: Draws, n_variables: int | None = None, n_cliques: int | N
         raise ValueError("an inclusion probability does not lie between 0 and 1")
     if not np.all((draws.slab_scale > 0) & (draws.slab_scale < np.inf)):
         raise ValueError("a slab scale is not a positive number")
+    _check_blocks(draws, dimension)
+
+
+def _check_blocks(draws: Draws, dimension: np.ndarray | None) -> None:
+    """Matrices are there where candidates have them, as long as they are to be, and give the strengths."""
+    blocks, starts = draws.blocks, draws.block_indptr
+    if (blocks is None) != (starts is None):
+        raise ValueError("matrices and their places come together")
+    if dimension is None or not (dimension > 1).any():
+        if blocks is not None:
+            raise ValueError("there are matrices, and no candidate has one")
+        return
+    if blocks is None or starts is None:
+        if len(draws):
+            raise ValueError("the matrices are missing")
+        return
+    if (blocks.dtype.str[1:], blocks.ndim, starts.dtype.str[1:], starts.ndim) != ("f8", 1, "i8", 1):
+        raise ValueError(f"the matrices are {blocks.dtype} with places {starts.dtype}")
+    if not np.array_equal(starts, block_starts(draws.indptr, draws.indices, dimension)):
+        raise ValueError("the places of the matrices are not those of their candidates")
+    if starts[-1] != len(blocks) or not np.isfinite(blocks).all():
+        raise ValueError("the matrices are of another length, or hold what is no finite number")
+    size = dimension[draws.indices]
+    found = root_mean_squares(blocks, size[size > 1])
+    if not np.allclose(found, draws.values[size > 1], rtol=1e-9, atol=0.0):
+        raise ValueError("the strength of a matrix is not that of its entries")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,14 @@ class Draws:
     values : float64 array
         Their parameters ``A`` in 0/1 coding (never exactly zero).
     biases : float64 array (draws, p)
-        Biases in 0/1 coding.
+        Biases in 0/1 coding; with more levels, the coordinates of all thresholds.
     inclusion_rate : float64 array (draws,)
         The prior inclusion probability p0.
     slab_scale : float64 array (draws,)
         The slab's standard deviation sigma0.
+    blocks, block_indptr : arrays, optional
+        Of candidates with several parameters, whose ``values`` are strengths: their matrices one after the
+        other in the order of ``indices``, and where those of each draw begin.
     """
 
     indptr: np.ndarray
@@ -34,18 +37,24 @@ class Draws:
     biases: np.ndarray
     inclusion_rate: np.ndarray
     slab_scale: np.ndarray
+    blocks: np.ndarray | None = None
+    block_indptr: np.ndarray | None = None
+
+    def with_blocks(self, blocks: np.ndarray, block_indptr: np.ndarray) -> Draws:
+        """The same draws with the matrices of their candidates."""
+        return replace(self, blocks=blocks, block_indptr=block_indptr)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
     @classmethod
-    def empty(cls, n_variables: int) -> Draws:
-        """No draws of a model with `n_variables` variables."""
+    def empty(cls, n_biases: int) -> Draws:
+        """No draws of a model with so many biases."""
         return cls(
             np.zeros(1, np.int64),
             np.zeros(0, np.int32),
             np.zeros(0),
-            np.zeros((0, n_variables)),
+            np.zeros((0, n_biases)),
             np.zeros(0),
             np.zeros(0),
         )
@@ -54,7 +63,7 @@ class Draws:
     def concatenate(cls, parts: Sequence[Draws]) -> Draws:
         """Join consecutive pieces of one chain."""
         starts = np.cumsum([0] + [part.indptr[-1] for part in parts])
-        return cls(
+        plain = cls(
             np.concatenate([[0]] + [part.indptr[1:] + start for part, start in zip(parts, starts)]).astype(
                 np.int64
             ),
@@ -64,6 +73,13 @@ class Draws:
             np.concatenate([part.inclusion_rate for part in parts]),
             np.concatenate([part.slab_scale for part in parts]),
         )
+        blocks = [part.blocks for part in parts if part.blocks is not None]
+        if not blocks:
+            return plain
+        starts = [part.block_indptr for part in parts if part.block_indptr is not None]
+        ends = np.cumsum([0] + [int(start[-1]) for start in starts])
+        indptr = np.concatenate([[0]] + [start[1:] + end for start, end in zip(starts, ends)])
+        return plain.with_blocks(np.concatenate(blocks), indptr.astype(np.int64))
 
     def __getitem__(self, rows: slice) -> Draws:
         start, stop, step = rows.indices(len(self))
@@ -71,7 +87,7 @@ class Draws:
             raise ValueError("draws can be sliced with step 1 only")
         stop = max(start, stop)
         low, high = self.indptr[start], self.indptr[stop]
-        return Draws(
+        part = Draws(
             self.indptr[start : stop + 1] - low,
             self.indices[low:high],
             self.values[low:high],
@@ -79,6 +95,10 @@ class Draws:
             self.inclusion_rate[start:stop],
             self.slab_scale[start:stop],
         )
+        if self.blocks is None or self.block_indptr is None:
+            return part
+        first, last = self.block_indptr[start], self.block_indptr[stop]
+        return part.with_blocks(self.blocks[first:last], self.block_indptr[start : stop + 1] - first)
 
     @property
     def n_edges(self) -> np.ndarray:
@@ -90,9 +110,31 @@ class Draws:
         part = slice(self.indptr[draw], self.indptr[draw + 1])
         return self.indices[part], self.values[part]
 
+    def parameters(self, draw: int, dimension: np.ndarray) -> np.ndarray:
+        """All parameters of the active cliques of one draw, one clique after the other, as models want them.
+
+        `dimension` is the number of parameters of every candidate.
+        """
+        indices, values = self.active(draw)
+        if self.blocks is None or self.block_indptr is None:
+            return values
+        size = dimension[indices]
+        result = np.repeat(values, size)
+        result[np.repeat(size > 1, size)] = self.blocks[self.block_indptr[draw] : self.block_indptr[draw + 1]]
+        return result
+
     def column(self, clique: int) -> np.ndarray:
         """Parameter of one clique in every draw, zero where it is absent."""
         result = np.zeros(len(self))
         hits = np.flatnonzero(self.indices == clique)
         result[np.searchsorted(self.indptr, hits, side="right") - 1] = self.values[hits]
         return result
+
+
+def block_starts(indptr: np.ndarray, indices: np.ndarray, dimension: np.ndarray) -> np.ndarray:
+    """Where the matrices of every draw begin, and where the last end: int64 (draws + 1,).
+
+    `dimension` is the number of parameters of every candidate.
+    """
+    size = np.where(dimension > 1, dimension, 0)[indices]
+    return np.asarray(np.concatenate([[0], np.cumsum(size)])[indptr], np.int64)

@@ -51,7 +51,7 @@ def surrogate_arrays(
 
     # On one thread the sums have one order, whatever the machine has to offer.
     with threadpool_limits(1):
-        phis, means, covariance, occupied = _averages(problem, candidates, sums, particles, counts)
+        phis, means, covariance, occupied = _averages(sums, particles, counts)
         bend(float(problem.statistics.n_rows), phis, means, covariance)
         return _regression(
             problem, candidates, phis.mean(axis=0), means.mean(axis=0), covariance, occupied, rehearse
@@ -59,11 +59,7 @@ def surrogate_arrays(
 
 
 def _averages(
-    problem: Problem,
-    candidates: np.ndarray,
-    sums: Sequence[Mapping[str, np.ndarray]],
-    particles: int,
-    counts: int,
+    sums: Sequence[Mapping[str, np.ndarray]], particles: int, counts: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Parameters and means of all draws; posterior averages (10.1) of covariances and indicators."""
     from edgewise.kernels.moments import covariance_of
@@ -169,22 +165,22 @@ def _regression(
 def _choices(problem: Problem, arrays: Arrays, rehearse: bool) -> Arrays:
     """How often each position is decided, and which are decided together.
 
-    They come from the surrogate alone: from a walk on it that begins at its average graph.
+    They come from the surrogate alone; with `rehearse`, from a walk on it that begins at the empty graph.
     """
     occupied = arrays["occupied"]
-    chosen = _choose(arrays["precision"], occupied, _by_features(arrays["precision"], occupied))
+    chosen = _choose(occupied, *_by_features(arrays["precision"], occupied))
     if rehearse:
         trace = _rehearse(problem, arrays | chosen)
         occupied = (trace.sum(axis=0) + 0.5) / (len(trace) + 1.0)
-        chosen = _choose(arrays["precision"], occupied, _by_indicators(trace, occupied))
+        chosen = _choose(occupied, *_by_indicators(trace, occupied))
     return chosen
 
 
-def _choose(precision: np.ndarray, occupied: np.ndarray, related: tuple[np.ndarray, np.ndarray]) -> Arrays:
+def _choose(occupied: np.ndarray, uncertain: np.ndarray, correlation: np.ndarray) -> Arrays:
     weight = np.clip(2 * np.sqrt(occupied * (1 - occupied)), LOWEST_CHOICE, 1.0)
     weight = np.maximum(weight, ACTIVE_CHOICE * occupied)
     chance, alias = alias_table(weight)
-    rivals, rival_weight = rival_sets(*related, occupied)
+    rivals, rival_weight = rival_sets(uncertain, correlation, occupied)
     share = RIVAL_SHARE if rival_weight.any() else 0.0
     rival_chance, rival_alias = alias_table(np.maximum(rival_weight, 1e-12))
     return {
@@ -229,11 +225,7 @@ def _by_features(precision: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarra
 def _by_indicators(trace: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Uncertain positions and how much their indicators are correlated along a walk."""
     uncertain = np.flatnonzero((occupied > SELDOM) & (occupied < 1 - SELDOM))
-    seen = trace[:, uncertain].astype(float)
-    together = seen.T @ seen / len(trace)
-    mean = seen.mean(axis=0)
-    spread = np.sqrt(np.maximum(mean * (1 - mean), 1e-12))
-    return uncertain, np.abs(together - np.outer(mean, mean)) / np.outer(spread, spread)
+    return uncertain, np.abs(np.atleast_2d(np.corrcoef(trace[:, uncertain], rowvar=False)))
 
 
 def alias_table(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -59,6 +59,7 @@ class ChainEngine:
 
     name: ClassVar[str]
     Settings: ClassVar[type]
+    takes_levels: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -74,6 +75,12 @@ class ChainEngine:
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         """Read what does not move: called for a new chain and for a restored one."""
+        if not problem.all_binary and not self.takes_levels:
+            raise DataError(
+                f"The {self.name} engine takes variables with two levels only for now, and some of these "
+                "have more: use engine='exact', which takes any levels where the joint states of all "
+                "variables can be listed, or cut the levels into two."
+            )
         self.problem = problem
         self.settings = read_settings(self.Settings, self.name, settings)
         self.warm_up = int(self.settings.warm_up)
@@ -96,6 +103,9 @@ class LineEngine(ChainEngine):
     """
 
     adapt_every: ClassVar[int] = 50
+    _rules: Any
+    _chain: Any
+    _work: Any
     _source: Any
     _scan: Any
 
@@ -168,6 +178,10 @@ class LineEngine(ChainEngine):
     def _place_start(self, start: str, rng: np.random.Generator) -> None:
         means = self._rules.centres[0]
         self._chain.bias[:] = np.log(means) - np.log1p(-means)
+        self._start_graph(start, rng)
+
+    def _start_graph(self, start: str, rng: np.random.Generator) -> None:
+        """Activate the candidates that a chain starts with."""
         status = self.problem.prior.status
         p = self.problem.features.n_variables
         chosen = status == FORCED
@@ -187,13 +201,29 @@ class LineEngine(ChainEngine):
         place_all(np.asarray(active, np.int64), self._chain.graph)
         self._chain.theta[active] = values
 
+    def _start_at_fit(self, n: int, rng: np.random.Generator, most: float) -> np.ndarray | None:
+        """Start at a rough sparse fit, of another sparsity in every chain; returns its `n` particles.
+
+        Where the fit has more than `most` pairs per variable it has run away (strongly dependent variables),
+        and the empty graph is the better place to begin: then nothing is done and None returned.
+        """
+        from edgewise.engines.start import REACH, rough_fit
+
+        coupling, bias, states = rough_fit(self.problem, rng.uniform(*REACH), n, rng)
+        if np.count_nonzero(coupling) > 2 * most * len(bias):
+            return None
+        found = np.nonzero(np.triu(coupling, 1))
+        self._activate(self._rules.pair_index[found], coupling[found])
+        self._chain.bias[:] = bias
+        return states
+
     def _renew(self) -> None:
         """Bring the source of means to the present parameters."""
         self._run(0, 1, self._recorder(0, 0))
 
     def advance(self, iterations: int, thin: int = 1) -> Draws:
         """Run; return the draws kept: every `thin`-th iteration counted from the end of warm-up."""
-        p = self.problem.features.n_variables
+        p = len(self._arrays["bias"])
         end = self.iteration + iterations
         if self.iteration < self.warm_up:
             if end > self.warm_up:
@@ -212,27 +242,35 @@ class LineEngine(ChainEngine):
                 min(RECORDER_DRAWS, kept), max(RECORDER_ENTRIES, 2 * self.problem.features.n_cliques)
             )
             self.iteration += self._run(end - self.iteration, thin, recorder)
-            count = int(recorder.filled[0])
-            entries = int(recorder.indptr[count])
-            indptr = recorder.indptr[: count + 1].copy()
-            draw = np.repeat(np.arange(count), np.diff(indptr))
-            ordered = np.lexsort((recorder.indices[:entries], draw))
-            pieces.append(
-                Draws(
-                    indptr,
-                    recorder.indices[:entries][ordered],
-                    recorder.values[:entries][ordered],
-                    recorder.biases[:count].copy(),
-                    recorder.inclusion_rate[:count].copy(),
-                    recorder.slab_scale[:count].copy(),
-                )
-            )
+            pieces.append(self._harvest(recorder))
         return Draws.concatenate(pieces) if pieces else Draws.empty(p)
+
+    def _harvest(self, recorder: Any) -> Draws:
+        """The draws of a recorder, the candidates of each in order."""
+        count = int(recorder.filled[0])
+        entries = int(recorder.indptr[count])
+        indptr = recorder.indptr[: count + 1].copy()
+        draw = np.repeat(np.arange(count), np.diff(indptr))
+        ordered = np.lexsort((recorder.indices[:entries], draw))
+        return Draws(
+            indptr,
+            recorder.indices[:entries][ordered],
+            recorder.values[:entries][ordered],
+            recorder.biases[:count].copy(),
+            recorder.inclusion_rate[:count].copy(),
+            recorder.slab_scale[:count].copy(),
+        )
 
     def _recorder(self, draws: int, entries: int) -> Any:
         from edgewise.kernels.state import empty_recorder
 
-        return empty_recorder(draws, entries, self.problem.features.n_variables)
+        return empty_recorder(draws, entries, len(self._arrays["bias"]))
+
+    def _interest(self, floor: float) -> np.ndarray:
+        """How often the indicator of each candidate is worth deciding, by the tallies of warm-up."""
+        tries, inclusion = self._arrays["tallies"][:2]
+        share = np.divide(inclusion, tries, out=np.full(len(tries), 0.5), where=tries > 0)
+        return np.clip(2 * np.sqrt(4 * share * (1 - share)), floor, 1.0)
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
         from edgewise.kernels.chain import run_chain
@@ -290,6 +328,16 @@ class LineEngine(ChainEngine):
         cls, problem: Problem, settings: Mapping[str, Any] | None, state: Mapping[str, np.ndarray]
     ) -> Any:
         """Rebuild a chain from :meth:`state`."""
+        self = cls._unpacked(problem, settings, state)
+        self._bind()
+        self._derive()
+        return self
+
+    @classmethod
+    def _unpacked(
+        cls, problem: Problem, settings: Mapping[str, Any] | None, state: Mapping[str, np.ndarray]
+    ) -> Any:
+        """A chain with its arrays, but nothing that is made of them."""
         self = cls.__new__(cls)
         self._prepare(problem, settings)
         self.iteration = int(state["iteration"])
@@ -298,8 +346,6 @@ class LineEngine(ChainEngine):
             for name, array in state.items()
             if name != "iteration"
         }
-        self._bind()
-        self._derive()
         return self
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from edgewise.engines.common import LineEngine, is_free
+from edgewise.engines.levels import LevelEngine
 from edgewise.engines.protocol import Problem
+from edgewise.engines.settings import ExactSettings
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.kernels.codes import FORBIDDEN
 
@@ -21,33 +22,26 @@ COMFORTABLE = 16
 LARGEST = 20
 
 
-@dataclass(frozen=True)
-class ExactSettings:
-    """Settings of the exact engine; nobody needs to touch them.
-
-    Attributes
-    ----------
-    warm_up : int
-        Iterations before the first kept draw.
-    thin : int
-        Iterations between kept draws.
-    swaps : int
-        Swaps tried per iteration; -1 is one for every four variables.
-    scan_floor : float
-        Smallest share of the iterations in which the indicator of a hopeless candidate is decided.
-    """
-
-    warm_up: int = 500
-    thin: int = 1
-    swaps: int = -1
-    scan_floor: float = 0.2
-
-
 class ExactEngine(LineEngine):
     """One exact chain; see ``engines/protocol.py``."""
 
     name: ClassVar[str] = "exact"
     Settings: ClassVar[type] = ExactSettings
+
+    def __new__(cls, problem: Problem | None = None, *arguments: Any, **named: Any) -> Any:
+        """A chain on the table of 2^p states, or on that of any levels where variables have more."""
+        if problem is not None and not problem.all_binary:
+            return LevelEngine(problem, *arguments, **named)
+        return super().__new__(cls)
+
+    @classmethod
+    def restore(
+        cls, problem: Problem, settings: Mapping[str, Any] | None, state: Mapping[str, np.ndarray]
+    ) -> Any:
+        """Rebuild a chain from its state."""
+        if not problem.all_binary:
+            return LevelEngine.restore(problem, settings, state)
+        return super().restore(problem, settings, state)
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
@@ -86,10 +80,7 @@ class ExactEngine(LineEngine):
     def _adapt(self) -> None:
         if self.iteration < self.warm_up:
             return
-        tries, inclusion = self._arrays["tallies"][:2]
-        share = np.divide(inclusion, tries, out=np.full(len(tries), 0.5), where=tries > 0)
-        interest = np.sqrt(4 * share * (1 - share))
-        self._arrays["scan"][:] = np.clip(2 * interest, self.settings.scan_floor, 1.0)
+        self._arrays["scan"][:] = self._interest(self.settings.scan_floor)
         self._end_warm_up()
         self._derive()
 

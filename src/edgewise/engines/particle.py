@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.engines.common import LineEngine, is_free
-from edgewise.engines.start import independent_particles, start_from_fit
 from edgewise.kernels import codes
 
 PROPOSING_SHARE = 0.25
@@ -23,6 +22,8 @@ FEWEST_PARTICLES = 384
 FEWEST_STATES = 12_288
 LANE_BLOCK = 64
 MEMORY_LIMIT = 400e6
+# Active pairs per variable.
+MOST_AT_START = 3
 MOST_PER_ROW = 10.0
 BUDGET_AT = 0.6
 # With so few candidates all are hot.
@@ -85,9 +86,10 @@ class ParticleEngine(LineEngine):
         self._arrays["cursor"] = np.zeros(1, np.int64)
         n = self._rounded(self.settings.particles or 1.5 * rows)
         rng = np.random.default_rng(seed)
-        self._arrays["X"] = independent_particles(self, n, rng)
+        means = self._rules.centres[0]
+        self._arrays["X"] = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
         if start == "default" and rows > 0:
-            states = start_from_fit(self, n, rng)
+            states = self._start_at_fit(n, rng, MOST_AT_START)
             if states is not None:
                 self._arrays["X"] = states
         self._fit_swarm(n)

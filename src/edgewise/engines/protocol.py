@@ -16,6 +16,7 @@ from edgewise.data.table import BinaryData
 from edgewise.draws.draws import Draws
 from edgewise.features import Features, Statistics
 from edgewise.priors import ResolvedPrior
+from edgewise.scales import Scales
 
 STARTS = ("default", "empty", "random", "full")
 
@@ -34,12 +35,32 @@ class Problem:
         The prior laid out over them.
     rows : BinaryData, optional
         The rows with their weights, not to be changed; None where nothing but the statistics is known.
+    scales : Scales, optional
+        The levels of the variables; None where all have two.
     """
 
     features: Features
     statistics: Statistics
     prior: ResolvedPrior
     rows: BinaryData | None = None
+    scales: Scales | None = None
+
+    @property
+    def all_binary(self) -> bool:
+        """Whether every variable has two levels."""
+        return self.scales is None or self.scales.all_binary
+
+    @property
+    def n_biases(self) -> int:
+        """Number of biases, or of the coordinates of all thresholds."""
+        return self.features.n_variables if self.scales is None else self.scales.n_biases
+
+    @property
+    def dimension(self) -> np.ndarray | None:
+        """Number of parameters of every candidate: int64 (M,); None where all have one."""
+        if self.scales is None or self.scales.all_binary:
+            return None
+        return self.scales.dimensions(self.features.members)
 
 
 class Engine(Protocol):

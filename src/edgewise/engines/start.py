@@ -1,4 +1,4 @@
-"""Where a particle chain starts: a quick sparse maximum-likelihood fit from the pair sums alone.
+"""Where a chain with particles starts: a quick sparse maximum-likelihood fit from the pair sums alone.
 
 Stochastic approximation with persistent particles (as in persistent contrastive divergence): the couplings
 climb the difference between the data's and the particles' covariances, in units of their standard
@@ -10,12 +10,11 @@ particles' weights.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from edgewise.engines.common import is_free
-from edgewise.features import Features, Statistics
+from edgewise.engines.protocol import Problem
+from edgewise.kernels.codes import SEPARATE
 
 STEPS = 80
 FIRST_STEP = 0.25
@@ -23,53 +22,31 @@ MOST_WORK = 3e10
 LARGEST = 6.0
 WEAK = 1.5
 REACH = (3.0, 4.5)
-# Active pairs per variable.
-MOST_AT_START = 3
 PROBING = 1024
 
 
-def independent_particles(engine: Any, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Particles with the means of the data and nothing else of them."""
-    means = engine._rules.centres[0]
-    return (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
-
-
-def start_from_fit(
-    engine: Any, n: int, rng: np.random.Generator, most: float = MOST_AT_START
-) -> np.ndarray | None:
-    """Put a chain on lines at a rough sparse fit, of another sparsity in every chain; returns its particles.
-
-    Where the fit has more than `most` pairs per variable it has run away (strongly dependent variables), and
-    the empty graph is the better place to begin: then nothing is done and None returned.
-    """
-    rules, data, status = engine._rules, engine._sums, engine.problem.prior.status
-    index, means = rules.pair_index, rules.centres[0]
-    rows, singles, sums = max(data.rows[0], 1.0), data.singles[0], data.cliques[0]
-    allowed = (index >= 0) & is_free(status[index])
-    joint = np.where(index >= 0, sums[index], 0.0) / rows
-    covariance = np.where(allowed, joint - np.outer(singles, singles) / rows**2, 0.0)
-    coupling, bias, states = sparse_fit(rows, means, covariance, allowed, rng.uniform(*REACH), n, rng)
-    if np.count_nonzero(coupling) > 2 * most * len(means):
-        return None
-    found = np.nonzero(np.triu(coupling, 1))
-    engine._activate(index[found], coupling[found])
-    engine._chain.bias[:] = bias
-    return states
-
-
-def rough_edges(features: Features, statistics: Statistics, status: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs of a rough sparse fit, always the same for the same data."""
-    p, rows = features.n_variables, max(float(statistics.n_rows), 1.0)
+def rough_fit(
+    problem: Problem, reach: float, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """:func:`sparse_fit` of a problem's free pairs; larger cliques are left out."""
+    features, statistics = problem.features, problem.statistics
+    p, rows = features.n_variables, float(statistics.n_rows)
     singles = np.asarray(statistics.singles, float)
     means = (singles + 0.5) / (rows + 1.0)
+    rows = max(rows, 1.0)
     joint, allowed = np.zeros((p, p)), np.zeros((p, p), bool)
-    i, j = features.members[:, 0], features.members[:, 1]
-    joint[i, j] = joint[j, i] = np.asarray(statistics.cliques, float) / rows
-    allowed[i, j] = allowed[j, i] = is_free(status)
+    members = features.members
+    pairs = np.flatnonzero(members[:, 2] < 0) if members.shape[1] > 2 else np.arange(len(members))
+    i, j = members[pairs, 0], members[pairs, 1]
+    joint[i, j] = joint[j, i] = np.asarray(statistics.cliques, float)[pairs] / rows
+    allowed[i, j] = allowed[j, i] = problem.prior.status[pairs] <= SEPARATE
     covariance = np.where(allowed, joint - np.outer(singles, singles) / rows**2, 0.0)
-    coupling, _, _ = sparse_fit(
-        rows, means, covariance, allowed, min(REACH), PROBING, np.random.default_rng(0)
-    )
+    return sparse_fit(rows, means, covariance, allowed, reach, n, rng)
+
+
+def rough_edges(problem: Problem) -> list[tuple[int, int]]:
+    """Pairs of a rough sparse fit, always the same for the same data."""
+    coupling, _, _ = rough_fit(problem, min(REACH), PROBING, np.random.default_rng(0))
     return [(int(a), int(b)) for a, b in zip(*np.nonzero(np.triu(coupling, 1)))]
 
 

@@ -16,17 +16,21 @@ import numpy as np
 from edgewise.engines.common import ChainEngine
 from edgewise.engines.protocol import Engine, Problem
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED
+from edgewise.scales import root_mean_squares
 
 # Arrays that grow with the number of particles, along their last axis.
 _SWARM = ("X", "F", "w", "lanes")
 _STATES = ("X", "particles")
 _STREAMS = ("stream", "lanes")
 _PARAMETERS = ("theta", "values")
+_LEVEL_DATA = ("feature_singles", "feature_sums")
 _DATA = ("rows", "singles", "sums", "totals", "single_totals")
 _GRAPH = ("degree", "adjacent", "listed", "place", "counts")
 _MAY_BE_LOST = ("tallies", "moments.weights", "point")
 _LARGEST = 1e8
 _LARGEST_SUM = 1e18
+# Its square, and the inverse of that, are numbers.
+_SMALLEST_SCALE = 1e-150
 _MOST_SITES = 10_000
 _LONGEST = 1 << 53
 
@@ -59,6 +63,8 @@ def check_state(
             raise ValueError(f"its particles are split at {int(state['split'][0])} of {len(state['w'])}")
         _check_graph(problem, state)
         _check_moments(state)
+        if "blocks" in state:
+            _check_levels(problem, state)
     clock = state.get("iteration", state.get("clock"))
     if clock is None:
         return
@@ -72,7 +78,9 @@ def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
     lost = [name for name in wanted if name not in state]
     if lost:
         raise ValueError(f"{lost[0]!r} is missing")
-    particles = {state[name].shape[-1:] for name in _SWARM if name in wanted}
+    # Only the swarm chooses its size; elsewhere lanes are as many as the settings say.
+    swarm = all(name in wanted for name in _SWARM)
+    particles = {state[name].shape[-1:] for name in _SWARM if swarm}
     for name, like in wanted.items():
         array, like = state[name], np.asarray(like)
         given, right = array.shape, like.shape
@@ -102,11 +110,13 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         low = 0
     elif name in _DATA:
         low, high = 0, n_rows * (1 + 1e-9)
+    elif name in _LEVEL_DATA:
+        low, high = -n_rows * (1 + 1e-9), n_rows * (1 + 1e-9)
     elif name in ("hyper", "bias_scale", "scale", "width"):
         low, high = np.finfo(np.float64).tiny, _LARGEST**2
     elif name in ("scan", "clique_centres", "centres"):
         low, high = 0, 1
-    elif name in ("theta", "values", "bias", "biases", "momentum", "bias_momentum"):
+    elif name in ("theta", "blocks", "values", "bias", "biases", "momentum", "bias_momentum"):
         low, high = -_LARGEST, _LARGEST
     elif name == "cursor":
         low, high = 0, p - 1
@@ -120,6 +130,8 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         raise ValueError("a line is centred on a level that is never left")
     if name == "hyper" and not array[0] < 1:
         raise ValueError(f"p0 is {array[0]}")
+    if name == "hyper" and not _SMALLEST_SCALE <= array[1] <= 1 / _SMALLEST_SCALE:
+        raise ValueError(f"sigma0 is {array[1]}")
     if name in _STATES and not ((array == 0) | (array == 1)).all():
         raise ValueError(f"{name!r} holds other states than 0 and 1")
     if name in _STREAMS and not (array != 0).any(axis=0).all():
@@ -175,3 +187,17 @@ def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
         or np.any(adjacent[position][found[0]] != active[row][found[1]])
     ):
         raise ValueError("the variables and the active candidates contradict each other")
+
+
+def _check_levels(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
+    """Matrices belong to the strengths of their candidates, and lines are centred inside the scales."""
+    assert problem.scales is not None
+    dimension = problem.scales.dimensions(problem.features.members)
+    several = dimension > 1
+    strength = root_mean_squares(state["blocks"][: dimension[several].sum()], dimension[several])
+    if not np.allclose(strength, state["theta"][several], rtol=1e-9, atol=0.0):
+        raise ValueError("the strength of a matrix is not that of its entries")
+    for scale, centre in zip(problem.scales, state["score_centres"]):
+        own = centre[: scale.dimension]
+        if not ((scale.scores.min(axis=0) < own) & (own < scale.scores.max(axis=0))).all():
+            raise ValueError("a line is centred outside the scores of its levels")

@@ -20,10 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.averages import surrogate_arrays
+from edgewise.engines.averages import SET_SIZES, surrogate_arrays
 from edgewise.engines.common import LineEngine, read_settings
 from edgewise.engines.protocol import Problem
-from edgewise.engines.start import start_from_fit
 from edgewise.errors import DataError
 from edgewise.kernels import codes
 from edgewise.kernels.codes import FORBIDDEN
@@ -45,7 +44,12 @@ WEIGHED = 16
 SNAPSHOTS = 12
 SNAPSHOT_EVERY = 10
 SWEEPS_OF_A_LESSON = 3.0
-SWEEPS_OF_A_STRETCH = 4.0
+SWEEPS_OF_A_STRETCH = 3.0
+# A short one follows each: it leaves the states that long ones seldom leave.
+SWEEPS_OF_A_SHORT = 0.5
+KEPT = 0.7
+# Particles are counted so many at a time.
+LANES = 64
 FOLLOW = 4
 COUNTS = 8
 # Sums of products are whole numbers in 32 bits, one for every two features.
@@ -65,7 +69,9 @@ class StretchSettings:
     thin : int
         Iterations between kept draws.
     sweeps : float
-        Length of a stretch, in sweeps over the candidates; 0 chooses it.
+        Length of an iteration, in sweeps over the candidates; 0 chooses it.
+    repeats : int
+        Stretches, each decided, that an iteration is divided into; a short one follows each.
     walks : float
         Probability that a walk of a single parameter follows a stretch.
     cells : int
@@ -82,12 +88,23 @@ class StretchSettings:
 
 
 class StretchEngine(LineEngine):
-    """One chain of stretches; see ``engines/protocol.py``."""
+    """One chain of stretches; see ``engines/protocol.py``.
+
+    Every chain starts at a rough fit, whatever `start` says: far from the posterior there is nothing that
+    the averages could be learned from.
+    """
 
     Settings: ClassVar[type] = StretchSettings
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
+        particles, repeats = self.settings.particles, self.settings.repeats
+        if particles < LANES or particles % LANES:
+            raise DataError(
+                f"particles must be a multiple of {LANES} for the {self.name} engine, not {particles}."
+            )
+        if repeats < 1:
+            raise DataError(f"repeats must be at least 1 for the {self.name} engine, not {repeats}.")
         self._candidates = in_play(problem)
         self._members = np.ascontiguousarray(problem.features.members[self._candidates])
         self._knowledge: Mapping[str, np.ndarray] | None = None
@@ -102,7 +119,7 @@ class StretchEngine(LineEngine):
 
         rng = np.random.default_rng(seed)
         n = self.settings.particles
-        self._arrays["X"] = start_from_fit(self, n, rng, math.inf)
+        self._arrays["X"] = self._start_at_fit(n, rng, math.inf)
         self._arrays["lanes"] = lane_streams(seed, n)
         self._arrays["round"] = np.zeros(1, np.int64)
         self._arrays["point"] = np.zeros(2)
@@ -113,8 +130,8 @@ class StretchEngine(LineEngine):
         from edgewise.kernels.learning import empty_moments
 
         p, n = self.problem.features.n_variables, self.settings.particles
-        ends = [0, *ends_of_rounds(self.settings.warm_up, int(self._arrays["round"][0]))]
-        moments = empty_moments(ends[-1] - ends[-2], len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
+        draws = lengths_of_rounds(self.settings.warm_up, int(self._arrays["round"][0]))[-1]
+        moments = empty_moments(draws, len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
         self._arrays |= {
             f"moments.{name}": value for name, value in moments._asdict().items() if name != "words"
         }
@@ -125,7 +142,7 @@ class StretchEngine(LineEngine):
 
         knowledge, p = self._knowledge, self.problem.features.n_variables
         round_ = int(self._arrays["round"][0])
-        self.warm_up = ends_of_rounds(self.settings.warm_up, round_)[-1]
+        self.warm_up = sum(lengths_of_rounds(self.settings.warm_up, round_))
         if knowledge is not None and knowledge["last"][0]:
             self.warm_up = int(knowledge["end"][0])
         own = first_surrogate(self._candidates, p) if knowledge is None else knowledge
@@ -134,12 +151,15 @@ class StretchEngine(LineEngine):
         sweeps = self.settings.sweeps or SWEEPS_OF_A_STRETCH
         repeats = self.settings.repeats
         trusting = knowledge is None or bool(knowledge["trusting"][0])
+        moving = knowledge is not None and bool(knowledge["last"][0]) and len(self._candidates) > 0
         if knowledge is None or not knowledge["last"][0]:
             sweeps, repeats = SWEEPS_OF_A_LESSON, 1
         self._decider = Decider(
             trusting=trusting,
             steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)) if len(self._candidates) else 0,
             repeats=repeats if knowledge is not None else 0,
+            short=max(1, round(SWEEPS_OF_A_SHORT * float(own["sweep"][0]))) if moving else 0,
+            keep=KEPT,
             walks=float(self.settings.walks),
             scales=2.0 / np.sqrt(np.diag(self._surrogate.precision).astype(float) + flat),
             bias_scales=2.0 / np.sqrt(np.diag(self._surrogate.bias_precision)),
@@ -174,8 +194,7 @@ class StretchEngine(LineEngine):
         features = self.problem.features.n_variables + len(self._candidates)
         own = {name: arrays[f"moments.{name}"] for name in Moments._fields if name != "words"}
         moments = Moments(**own, words=np.zeros((features, n // BITS), np.uint64))
-        ends = [0, *ends_of_rounds(self.settings.warm_up, int(arrays["round"][0]))]
-        length = ends[-1] - ends[-2]
+        length = lengths_of_rounds(self.settings.warm_up, int(arrays["round"][0]))[-1]
         lesson = Lesson(
             moves=self._knowledge is not None,
             follow=FOLLOW,
@@ -219,47 +238,30 @@ class StretchEngine(LineEngine):
             {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)} for state in states
         ]
         chosen = read_settings(cls.Settings, cls.name, settings)
-        rounds = 0 if before is None else int(before["round"][0])
-        rehearse = rounds + 1 >= TRUSTED_ROUNDS
+        rounds = 1 if before is None else int(before["round"][0]) + 1
         made = surrogate_arrays(
-            problem, in_play(problem), contributions, chosen.particles, COUNTS, rehearse=rehearse
+            problem, in_play(problem), contributions, chosen.particles, COUNTS, rounds >= TRUSTED_ROUNDS
         )
-        spread = cls._spread(contributions)
-        history = [] if before is None else before["spreads"].tolist()
-        ends = ends_of_rounds(chosen.warm_up, rounds + 1)
-        history = [*history, spread] if before is not None else []
-        last = cls._is_last(history, rounds, ends, chosen.warm_up)
         weighed = np.concatenate([part["weights"][: int(part["filled"][2])] for part in contributions])
+        known = weighed[np.isfinite(weighed)]
+        # Standard deviation of w under the surrogate that the chains walked on; in the first round none did.
+        spread = float(np.std(known)) if len(known) > 1 else math.nan
+        history = [] if before is None else [*before["spreads"].tolist(), spread]
+        last = is_last(history, rounds, chosen.warm_up)
         too_wide = float(np.isnan(weighed).mean()) if len(weighed) else 0.0
         # Averages along a chain that is right are right; the surrogate's own miss what it thinks unlikely.
         trusting = (last and too_wide > MOST_TOO_WIDE) or (
-            not last and (rounds + 1 < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
+            not last and (rounds < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
         )
         return made | {
             "too_wide": np.array([too_wide]),
             "hand_over": np.array([last and too_wide > MOST_TOO_WIDE]),
             "trusting": np.array([trusting]),
-            "round": np.array([rounds + 1]),
+            "round": np.array([rounds]),
             "spreads": np.array(history),
             "last": np.array([last]),
             "end": np.array([int(states[0]["iteration"])]),
         }
-
-    @classmethod
-    def _is_last(cls, history: Sequence[float], rounds: int, ends: Sequence[int], longest: int) -> bool:
-        if ends[rounds] - (ends[rounds - 1] if rounds else 0) >= longest:
-            return True
-        if rounds + 1 < FEWEST_ROUNDS or len(history) < 2:
-            return False
-        return history[-1] < GOOD_SPREAD or history[-1] > WORTH_IT * history[-2]
-
-    @staticmethod
-    def _spread(contributions: Sequence[Mapping[str, np.ndarray]]) -> float:
-        """Standard deviation of w under the surrogate that the chains walked on."""
-        values = [part["weights"][: int(part["filled"][2])] for part in contributions]
-        together = np.concatenate(values)
-        together = together[np.isfinite(together)]
-        return float(np.std(together)) if len(together) > 1 else math.nan
 
     @classmethod
     def restore(
@@ -270,11 +272,8 @@ class StretchEngine(LineEngine):
         knowledge: Mapping[str, np.ndarray] | None = None,
     ) -> Any:
         """Rebuild a chain from :meth:`state` and what the chains know together."""
-        self = cls.__new__(cls)
-        self._prepare(problem, settings)
+        self = cls._unpacked(problem, settings, state)
         self._knowledge = knowledge
-        self.iteration = int(state["iteration"])
-        self._arrays = {k: np.array(v, copy=True, order="C") for k, v in state.items() if k != "iteration"}
         fresh = knowledge is not None and int(knowledge["round"][0]) > int(state["round"][0])
         if fresh:
             assert knowledge is not None
@@ -285,9 +284,8 @@ class StretchEngine(LineEngine):
         if fresh and not self._decider.trusting:
             self._weigh()
         if fresh and self.iteration >= self.warm_up:
-            for name in [
-                name for name in self._arrays if name.startswith("moments.") or name in ("X", "lanes")
-            ]:
+            learning = [name for name in self._arrays if name.startswith("moments.")]
+            for name in ("X", "lanes", *learning):
                 del self._arrays[name]
             self._end_warm_up()
         return self
@@ -341,6 +339,8 @@ class StretchEngine(LineEngine):
             "stretches_accepted": float(counters[codes.STRETCHES_ACCEPTED]),
             "too_wide": float(counters[codes.TOO_WIDE]),
             "spread": math.sqrt(counters[codes.WEIGHT_SQUARES] / decided / 2),
+            "shorts": float(counters[codes.SHORTS]),
+            "shorts_accepted": float(counters[codes.SHORTS_ACCEPTED]),
             "walks": float(counters[codes.WALKS]),
             "walks_accepted": float(counters[codes.WALKS_ACCEPTED]),
         }
@@ -410,12 +410,27 @@ def fits_in_memory(problem: Problem) -> bool:
     return bool(4.0 * features**2 <= LARGEST_MATRIX)
 
 
-def ends_of_rounds(longest: int, rounds: int) -> list[int]:
-    """Iterations at which the first rounds end."""
+def lengths_of_rounds(longest: int, finished: int) -> list[int]:
+    """Draws of each of the finished rounds, and of the one after them.
+
+    Examples
+    --------
+    >>> lengths_of_rounds(60, 5)
+    [10, 20, 20, 40, 60, 60]
+    """
     lengths = [min(longest, length) for length in FIRST_ROUNDS]
-    while len(lengths) <= rounds:
+    while len(lengths) <= finished:
         lengths.append(min(longest, 2 * lengths[-1]))
-    return np.cumsum(lengths)[: rounds + 1].tolist()
+    return lengths[: finished + 1]
+
+
+def is_last(spreads: Sequence[float], rounds: int, longest: int) -> bool:
+    """Whether warm-up ends after so many rounds: it was as long as allowed, or more is not worth it."""
+    if lengths_of_rounds(longest, rounds - 1)[-1] >= longest:
+        return True
+    if rounds < FEWEST_ROUNDS or len(spreads) < 2:
+        return False
+    return spreads[-1] < GOOD_SPREAD or spreads[-1] > WORTH_IT * spreads[-2]
 
 
 def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
@@ -423,7 +438,7 @@ def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
     count = len(candidates)
     return {
         "candidates": candidates,
-        "precision": np.eye(count, dtype=np.float32) if count < 64 else np.zeros((count, count), np.float32),
+        "precision": np.zeros((count, count), np.float32),
         "pull": np.zeros(count),
         "bias_mean": np.zeros(p),
         "bias_slope": np.zeros((count, p)),
@@ -431,7 +446,7 @@ def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
         "bias_precision": np.eye(p),
         "chance": np.ones(count),
         "alias": np.arange(count),
-        "rivals": np.full((1, 6), -1, np.int64),
+        "rivals": np.full((1, max(SET_SIZES)), -1, np.int64),
         "rival_chance": np.ones(1),
         "rival_alias": np.zeros(1, np.int64),
         "shares": np.zeros(1),

@@ -175,6 +175,10 @@ def forget_old(newest: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
+# The kernels that were not on disk: those that this process compiles itself.
+compiled_anew: list[str] = []
+
+
 class _Locator:
     """What the parts of Numba used here ask of a locator."""
 
@@ -227,6 +231,12 @@ class KernelCache(FunctionCache):
         return IndexDataCacheFile(str(path), self._impl.filename_base, path.name)
 
     def _load_overload(self, signature: Any, target_context: Any) -> Any:
+        found = self._on_disk(signature, target_context)
+        if found is None:
+            compiled_anew.append(self._name)
+        return found
+
+    def _on_disk(self, signature: Any, target_context: Any) -> Any:
         if not self._enabled or not _is_current():
             return None
         key = self._index_key(signature, target_context.codegen())

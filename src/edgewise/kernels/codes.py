@@ -18,9 +18,10 @@ SWAP_TRIES, SWAP_ACCEPTS, RESAMPLINGS, SITE_UPDATES, ESS_SUM, ESS_COUNT = range(
 NOISE_SUM, NOISE_COUNT, DECISIONS = 6, 8, 10
 COLD_TRIES, COLD_ACCEPTS = 11, 12
 # Of stretches on the surrogate: decided, accepted, refused because the graph is too wide for the oracle; sum
-# of squares of the change of w; walks of single parameters.
+# of squares of the change of w; walks of single parameters; short stretches.
 STRETCHES, STRETCHES_ACCEPTED, TOO_WIDE, WEIGHT_SQUARES, WALKS, WALKS_ACCEPTED = range(13, 19)
-COUNTERS = 19
+SHORTS, SHORTS_ACCEPTED = 19, 20
+COUNTERS = 21
 
 # Entries of a chain's hyper-parameters; Algorithm 1 adds a third of its own.
 INCLUSION_RATE, SLAB_SCALE = 0, 1

@@ -80,10 +80,14 @@ def bias_line(i, rules, sums, chain, values, S):
     return precision, -chain.bias[i] * precision
 
 
-@kernel
-def shift_biases(a, t, rules, chain):
+@question
+def shift_biases(graph, a, t, rules, chain):
     """The biases of a pair follow its coupling's change by `t`; those of a larger clique stay."""
-    if is_pair(chain.graph, a):
-        i, j = pair_of(a, chain.graph)
+
+
+@answer(shift_biases, PairGraph, CliqueGraph)
+def _shift_two(graph, a, t, rules, chain):
+    if is_pair(graph, a):
+        i, j = pair_of(a, graph)
         chain.bias[i] -= t * rules.centres[0, j]
         chain.bias[j] -= t * rules.centres[0, i]

@@ -1,7 +1,9 @@
 """The graph of a chain: which candidates are active, and which of them touch a variable.
 
-A graph is one of two types with the same fields, so that code for larger cliques is compiled only where
-there are any: a ``PairGraph`` has pairs alone, a ``CliqueGraph`` cliques of any size.
+A graph is one of three types with the same fields, so that code for larger cliques and for more levels is
+compiled only where there are any: a ``PairGraph`` has pairs of binary variables alone, a ``CliqueGraph``
+cliques of any size, a ``LevelGraph`` pairs of variables with any levels. The last has one field more:
+``dimension[a]``, the number of parameters of candidate a.
 
 ``members[a]``   variables of candidate a, padded with -1
 ``status[a]``    what the prior says of it (``codes.py``)
@@ -28,6 +30,7 @@ from edgewise.kernels.random import below
 FIELDS = "members status start degree adjacent listed place counts"
 PairGraph = namedtuple("PairGraph", FIELDS)
 CliqueGraph = namedtuple("CliqueGraph", FIELDS)
+LevelGraph = namedtuple("LevelGraph", "members status start degree adjacent listed place counts dimension")
 
 
 def empty_graph(members: np.ndarray, status: np.ndarray, n_variables: int) -> Any:
@@ -53,7 +56,7 @@ def is_pair(graph, a):
     """Whether candidate `a` has two variables."""
 
 
-@answer(is_pair, PairGraph)
+@answer(is_pair, PairGraph, LevelGraph)
 def _always(graph, a):
     return True
 
@@ -61,6 +64,31 @@ def _always(graph, a):
 @answer(is_pair, CliqueGraph)
 def _look(graph, a):
     return graph.members[a, 2] < 0
+
+
+@question
+def slab_terms(graph, theta):
+    """Number of active parameters and the sum of their squares."""
+
+
+@answer(slab_terms, PairGraph, CliqueGraph)
+def _one_each(graph, theta):
+    squares = 0.0
+    for position in range(graph.counts[0]):
+        value = theta[graph.listed[position]]
+        squares += value * value
+    return graph.counts[0], squares
+
+
+@answer(slab_terms, LevelGraph)
+def _several_each(graph, theta):
+    count = np.int64(0)
+    squares = 0.0
+    for position in range(graph.counts[0]):
+        a = graph.listed[position]
+        count += graph.dimension[a]
+        squares += graph.dimension[a] * theta[a] * theta[a]
+    return count, squares
 
 
 @kernel

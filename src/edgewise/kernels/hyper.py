@@ -16,6 +16,7 @@ from collections import namedtuple
 
 from edgewise.kernels.codes import COMMON, INCLUSION_RATE, SEPARATE, SLAB_SCALE
 from edgewise.kernels.compiling import kernel
+from edgewise.kernels.graph import slab_terms
 from edgewise.kernels.random import gamma_above_one, uniform
 
 PriorRules = namedtuple(
@@ -95,10 +96,5 @@ def draw_hyper(hyper, theta, prior, graph, stream):
             prior.beta_a, prior.beta_b, graph.counts[1], prior.n_common, stream
         )
     if not prior.fixed_sigma0:
-        squares = 0.0
-        for position in range(graph.counts[0]):
-            value = theta[graph.listed[position]]
-            squares += value * value
-        hyper[SLAB_SCALE] = draw_slab_scale(
-            prior.gamma_shape, prior.gamma_rate, graph.counts[0], squares, stream
-        )
+        active, squares = slab_terms(graph, theta)
+        hyper[SLAB_SCALE] = draw_slab_scale(prior.gamma_shape, prior.gamma_rate, active, squares, stream)

@@ -111,7 +111,7 @@ def line_change(a, value, target, cells, values, S, rows, precision, tilt, chain
 def go(a, value, target, cells, values, rules, chain, source):
     """An accepted move of candidate `a` along its line; the graph is the caller's business."""
     follow_clique(source, a, value, target, cells, values, rules, chain)
-    shift_biases(a, target - value, rules, chain)
+    shift_biases(chain.graph, a, target - value, rules, chain)
     chain.theta[a] = target
 
 

@@ -169,9 +169,10 @@ def pair_follow(xi, xj, fi, fj, w, theta, change, factors, shift_i, shift_j, lan
 
 
 @loop(error_model="numpy")
-def single_mean(f, w, begin, end):
-    """Weighted probability that a variable is one, over one group."""
+def single_mean(f, w, sign, begin, end):
+    """Weighted probability that a variable is one (`sign` 1) or zero (-1), over one group."""
     one = np.float32(1.0)
+    turn = np.float32(-sign)
     total = 0.0
     hits = 0.0
     terms = lanes_of_terms(1, CHUNK)[0]
@@ -179,7 +180,7 @@ def single_mean(f, w, begin, end):
         high = min(low + CHUNK, end)
         g, v = f[low:high], w[low:high]
         for s in range(v.shape[0]):
-            terms[s] = v[s] / (one + fast_exp(-g[s]))
+            terms[s] = v[s] / (one + fast_exp(turn * g[s]))
         total += lane_sum(v)
         hits += lane_sum(terms[: high - low])
     return hits / total
@@ -187,7 +188,10 @@ def single_mean(f, w, begin, end):
 
 @loop(error_model="numpy")
 def single_growth(f, w, outside, inside, begin, end, sums):
-    """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one."""
+    """As :func:`pair_growth` for one variable: growth `outside` where it is zero, `inside` where one.
+
+    One exponential overflows later than three multiplied: the bias of a constant column may lie far out.
+    """
     one = np.float32(1.0)
     g0 = np.float32(outside)
     g1 = np.float32(inside)
@@ -197,7 +201,7 @@ def single_growth(f, w, outside, inside, begin, end, sums):
         high = min(low + CHUNK, end)
         g, v = f[low:high], w[low:high]
         for s in range(v.shape[0]):
-            e = fast_exp(limited(g[s]))
+            e = fast_exp(g[s])
             before = one + e
             after = g0 + g1 * e
             keep_growth(v[s], before, after, terms, s)
@@ -213,7 +217,7 @@ def single_follow(x, f, w, shift, outside, inside, lanes, change):
     g1 = np.float32(inside)
     b = np.float32(shift)
     for s in range(x.shape[0]):
-        e = fast_exp(limited(f[s]))
+        e = fast_exp(f[s])
         after = g0 + g1 * e
         w[s] *= after / (one + e)
         new = one if lane_uniform(lanes, s) * after < g1 * e else zero

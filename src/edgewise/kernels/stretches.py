@@ -9,8 +9,9 @@ moves a bias or a parameter otherwise calls :func:`weigh` before the next stretc
 enter it.
 
 **Decider**, frozen when warm-up ends but for the point: ``trusting`` while stretches are taken at their word,
-as early in warm-up; ``steps`` of a stretch and its ``repeats`` in an iteration; probability ``walks`` that a
-walk of a single parameter follows it, and the ``scales[k]`` and ``bias_scales[i]`` of its heavy-tailed
+as early in warm-up; ``steps`` of a stretch and its ``repeats`` in an iteration; after each of them one of
+``short`` steps, whose biases ``keep`` that share of what they are off their mean; probability ``walks`` that
+a walk of a single parameter follows it, and the ``scales[k]`` and ``bias_scales[i]`` of its heavy-tailed
 proposals; ``members[k]`` the variables of a position; ``point`` w and log Z of the present state; ``walker``
 and ``room`` scratch.
 """
@@ -22,6 +23,8 @@ from collections import namedtuple
 
 from edgewise.kernels.codes import (
     INCLUSION,
+    SHORTS,
+    SHORTS_ACCEPTED,
     SLAB_SCALE,
     STRETCHES,
     STRETCHES_ACCEPTED,
@@ -38,9 +41,21 @@ from edgewise.kernels.lines import metropolis
 from edgewise.kernels.oracles import decides, log_partition
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.state import record, room_left
-from edgewise.kernels.surrogate import draw_biases, load_walker, mark, put, stretch, take_back, unload_walker
+from edgewise.kernels.surrogate import (
+    bias_residual,
+    draw_biases,
+    load_walker,
+    mark,
+    put,
+    stir_biases,
+    stretch,
+    take_back,
+    unload_walker,
+)
 
-Decider = namedtuple("Decider", "trusting steps repeats walks scales bias_scales members point walker room")
+Decider = namedtuple(
+    "Decider", "trusting steps repeats short keep walks scales bias_scales members point walker room"
+)
 WEIGHT, LOG_Z = 0, 1
 LARGEST_SQUARE = 400.0
 
@@ -72,12 +87,7 @@ def log_weight(sums, surrogate, walker, log_z, energy, prior):
 def bias_energy(surrogate, walker, room):
     """Half the squared distance of the biases from their mean given the parameters."""
     p = walker.bias.shape[0]
-    for i in range(p):
-        room[i] = walker.bias[i] - surrogate.bias_mean[i]
-    for position in range(walker.counts[0]):
-        k = walker.listed[position]
-        for i in range(p):
-            room[i] += walker.theta[k] * surrogate.bias_slope[k, i]
+    bias_residual(surrogate, walker, room)
     energy = 0.0
     for i in range(p):
         line = 0.0
@@ -105,31 +115,61 @@ def weigh(sums, chain, prior, surrogate, oracle, decider):
 
 
 @kernel
+def propose_stretch(steps, keep, rules, chain, surrogate, decider):
+    """Walk so many steps from the mark on, then move the biases (10.7); their energy there."""
+    walker, status = decider.walker, chain.graph.status
+    bias_residual(surrogate, walker, decider.room)
+    stretch(steps, status, chain.hyper, rules.prior, surrogate, walker, chain.stream)
+    if keep > 0.0:
+        stir_biases(keep, decider.room, surrogate, walker, chain.stream)
+        return bias_energy(surrogate, walker, decider.room)
+    return draw_biases(surrogate, walker, chain.stream)
+
+
+@kernel
+def accept_stretch(energy, rules, sums, chain, surrogate, oracle, decider):
+    """Whether the oracle accepts where the walker is (10.6), and the change of w; else it is taken back."""
+    walker, status = decider.walker, chain.graph.status
+    log_z = partition_of(oracle, decider)
+    if math.isnan(log_z):
+        chain.counters[TOO_WIDE] += 1.0
+        take_back(status, surrogate, walker)
+        return False, 0.0
+    weight = log_weight(sums, surrogate, walker, log_z, energy, rules.prior)
+    change = weight - decider.point[WEIGHT]
+    # A state that the oracle could not weigh is left for any that it can; there is none after warm-up.
+    if not (math.isnan(change) or metropolis(chain.stream, change)):
+        take_back(status, surrogate, walker)
+        return False, change
+    decider.point[WEIGHT] = weight
+    decider.point[LOG_Z] = log_z
+    return True, change
+
+
+@kernel
 def try_stretch(rules, sums, chain, surrogate, oracle, decider):
     """Propose a stretch from where the walker is, and decide on it."""
-    prior, stream, walker, status = rules.prior, chain.stream, decider.walker, chain.graph.status
-    mark(walker)
-    stretch(decider.steps, status, chain.hyper, prior, surrogate, walker, stream)
-    energy = draw_biases(surrogate, walker, stream)
+    mark(decider.walker)
+    energy = propose_stretch(decider.steps, 0.0, rules, chain, surrogate, decider)
     chain.counters[STRETCHES] += 1.0
     if decides(oracle) and not decider.trusting:
-        log_z = partition_of(oracle, decider)
-        if math.isnan(log_z):
-            chain.counters[TOO_WIDE] += 1.0
-            take_back(status, surrogate, walker)
-            return
-        weight = log_weight(sums, surrogate, walker, log_z, energy, prior)
-        change = weight - decider.point[WEIGHT]
+        accepted, change = accept_stretch(energy, rules, sums, chain, surrogate, oracle, decider)
         # A state stuck far in the tails would hide what the surrogate is like elsewhere.
         if change * change < LARGEST_SQUARE:
             chain.counters[WEIGHT_SQUARES] += change * change
-        # A state that the oracle could not weigh is left for any that it can; there is none after warm-up.
-        if not (math.isnan(change) or metropolis(stream, change)):
-            take_back(status, surrogate, walker)
+        if not accepted:
             return
-        decider.point[WEIGHT] = weight
-        decider.point[LOG_Z] = log_z
     chain.counters[STRETCHES_ACCEPTED] += 1.0
+
+
+@kernel
+def try_short(rules, sums, chain, surrogate, oracle, decider):
+    """Propose a short stretch whose biases keep a share of what they are off their mean, and decide on it."""
+    mark(decider.walker)
+    energy = propose_stretch(decider.short, decider.keep, rules, chain, surrogate, decider)
+    chain.counters[SHORTS] += 1.0
+    if accept_stretch(energy, rules, sums, chain, surrogate, oracle, decider)[0]:
+        chain.counters[SHORTS_ACCEPTED] += 1.0
 
 
 @kernel
@@ -183,8 +223,11 @@ def visit_stretches(rules, sums, chain, surrogate, oracle, decider):
     load_walker(surrogate, chain, decider.walker)
     for _ in range(decider.repeats):
         try_stretch(rules, sums, chain, surrogate, oracle, decider)
-        if decides(oracle) and not decider.trusting and uniform(chain.stream) < decider.walks:
-            try_walk(rules, sums, chain, surrogate, oracle, decider)
+        if decides(oracle) and not decider.trusting:
+            if decider.short > 0:
+                try_short(rules, sums, chain, surrogate, oracle, decider)
+            if uniform(chain.stream) < decider.walks:
+                try_walk(rules, sums, chain, surrogate, oracle, decider)
     unload_walker(surrogate, decider.walker, chain)
 
 

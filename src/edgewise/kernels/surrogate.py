@@ -324,6 +324,32 @@ def draw_biases(surrogate, walker, stream):
 
 
 @kernel
+def bias_residual(surrogate, walker, residual):
+    """How far the biases are from their mean given the parameters."""
+    p = walker.bias.shape[0]
+    for i in range(p):
+        residual[i] = walker.bias[i] - surrogate.bias_mean[i]
+    for position in range(walker.counts[0]):
+        k = walker.listed[position]
+        for i in range(p):
+            residual[i] += walker.theta[k] * surrogate.bias_slope[k, i]
+
+
+@kernel
+def stir_biases(keep, residual, surrogate, walker, stream):
+    """Move the biases given the parameters, keeping the share `keep` of their old residual (10.7)."""
+    draw_biases(surrogate, walker, stream)
+    fresh = math.sqrt(1.0 - keep * keep)
+    p = walker.bias.shape[0]
+    for i in range(p):
+        walker.bias[i] = fresh * walker.bias[i] + (1.0 - fresh) * surrogate.bias_mean[i] + keep * residual[i]
+    for position in range(walker.counts[0]):
+        k = walker.listed[position]
+        for i in range(p):
+            walker.bias[i] -= (1.0 - fresh) * walker.theta[k] * surrogate.bias_slope[k, i]
+
+
+@kernel
 def choose(chance, alias, stream):
     """A random entry of Walker's table."""
     k = below(stream, chance.shape[0])

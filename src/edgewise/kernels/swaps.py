@@ -101,9 +101,9 @@ def visit_swap(rules, sums, chain, source, work):
     S_out, S_in = work.sums[0], work.sums[1]
     swap_cells(source, i, j, k, value, theta_jk, present)
     precision_out, tilt_out = pair_line(leaving, value, rules, sums, chain, values_out, S_out)
-    shift_biases(leaving, -value, rules, chain)
+    shift_biases(graph, leaving, -value, rules, chain)
     precision_in, tilt_in = pair_line(arriving, 0.0, rules, sums, chain, values_in, S_in)
-    shift_biases(leaving, value, rules, chain)
+    shift_biases(graph, leaving, value, rules, chain)
     for g in range(shifts.shape[0]):
         for c in range(n_joint):
             shifts[g, c] = values_out[g, pair_cell(c, i_levels, j_levels, k_levels, i < j, np.int64(0))]

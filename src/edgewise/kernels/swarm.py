@@ -53,6 +53,9 @@ RESAMPLE_BELOW = 0.5
 LIGHT, HEAVY = 1e-3, 1e3
 # Fields follow by additions in single precision: after so many iterations they were off by 1e-5 to 2e-5.
 FRESH_FIELDS_EVERY = 32
+# Beyond this, one minus the mean of a variable would be the rounding of single precision. A move by -14 along
+# its bias makes e^14 of what is left, so that a move and its reverse would see different proposals.
+NEARLY_ALWAYS = 0.99
 
 
 @kernel
@@ -171,8 +174,10 @@ def spread_beside(i, moved, change, F, theta, graph):
 
 @answer(sources.bias_cells, Swarm, PlainSwarm)
 def _bias_cells(source, i, cells):
-    cells[0, 1] = single_mean(source.F[i], source.w, 0, source.split)
+    cells[0, 1] = single_mean(source.F[i], source.w, np.int64(1), 0, source.split)
     cells[0, 0] = 1.0 - cells[0, 1]
+    if cells[0, 1] > NEARLY_ALWAYS:
+        cells[0, 0] = single_mean(source.F[i], source.w, np.int64(-1), 0, source.split)
 
 
 @answer(sources.bias_growth, Swarm, PlainSwarm)

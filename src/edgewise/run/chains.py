@@ -126,7 +126,7 @@ def run(
     chosen = engine_name == "auto"
     if chosen:
         engine_name, reason = choose(problem, options.settings)
-    load_engine(resolve(engine_name, problem))
+    load_engine(resolve(engine_name, problem, options.settings))
     settings = dict(options.settings or {})
     open_seed = seed is None and previous is None
     if previous is not None:
@@ -147,12 +147,11 @@ def run(
             "versions": made_with,
             **(identity or {}),
         }
-        features = problem.features
         store = Checkpoint.open(
             options.checkpoint,
             full_identity,
             ["seed"] if open_seed else [],
-            (features.n_variables, features.n_cliques),
+            (problem.n_biases, problem.features.n_cliques, problem.dimension),
         )
         seed = store.identity["seed"]
     saver = Saver(store, options.checkpoint_every)
@@ -324,6 +323,8 @@ def problem_digest(problem: Problem) -> str:
     if features.table is not None:
         arrays.append(features.table)
     digest = hashlib.sha256()
+    if not problem.all_binary:
+        digest.update(repr(problem.scales).encode())
     if problem.rows is not None:
         digest.update(problem.rows.digest().encode())
     for array in arrays:

@@ -38,8 +38,10 @@ _MOST_CHAINS = 100_000
 _NAME = re.compile(r"(generation|draws|shared)-(\d{8})\.npz")
 _LEFTOVER = re.compile(rf"\.?{_NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
+_MATRICES = ("blocks", "block_indptr")
 
 State = Mapping[str, np.ndarray]
+Sizes = tuple[int | None, int | None, np.ndarray | None]
 
 
 @dataclass
@@ -78,7 +80,7 @@ class Checkpoint:
     _damaged: set[int] = field(default_factory=set)
     _shared: str | None = None
     _lock: Lock | None = None
-    _sizes: tuple[int | None, int | None] = (None, None)
+    _sizes: Sizes = (None, None, None)
 
     @classmethod
     def open(
@@ -86,14 +88,15 @@ class Checkpoint:
         path: str | os.PathLike[str],
         identity: Mapping[str, Any],
         adopt: Sequence[str] = (),
-        sizes: tuple[int | None, int | None] = (None, None),
+        sizes: Sizes = (None, None, None),
     ) -> Checkpoint:
         """Lock the directory, read what is there and check that it belongs to this run.
 
         A first generation is written at once when there is none, so that a path that cannot be written is
         found before any work is done. Entries of the identity named in `adopt` (a seed that the user left
-        open) are taken from the directory instead of being compared. `sizes` are the numbers of variables and
-        of candidates that the draws have to fit.
+        open) are taken from the directory instead of being compared. `sizes` are what the draws have to
+        fit: the number of biases, that of candidates, and the number of parameters of each where some have
+        several.
         """
         checkpoint = cls(Path(path), json.loads(json.dumps(identity)))
         checkpoint._sizes = sizes
@@ -127,7 +130,8 @@ class Checkpoint:
             arrays = {
                 f"chain{c}.{name}": getattr(draws, name)
                 for c, (_, draws) in enumerate(chains)
-                for name in _DRAWS
+                for name in (*_DRAWS, *_MATRICES)
+                if getattr(draws, name) is not None
             }
             segments.append({"file": f"draws-{number:08d}.npz", "draws": new})
             self._write(segments[-1]["file"], arrays)
@@ -295,7 +299,10 @@ class Checkpoint:
         found = []
         for c, count in enumerate(segment["draws"]):
             try:
-                draws = Draws(*(stored[f"chain{c}.{part}"] for part in _DRAWS))
+                draws = Draws(
+                    *(stored[f"chain{c}.{part}"] for part in _DRAWS),
+                    *(stored.get(f"chain{c}.{part}") for part in _MATRICES),
+                )
                 check_draws(draws, *self._sizes)
             except KeyError as error:
                 raise _Damaged(f"{name}: {error} is missing") from None

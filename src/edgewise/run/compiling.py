@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,21 +16,25 @@ from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
 from edgewise.priors import Prior
+from edgewise.scales import BINARY_SCALE, Scale, Scales
 
 PREPARING_ITERATIONS = 4
 
-_prepared: set[tuple[str, bool, int]] = set()
+_prepared: set[tuple[str, bool, int, bool]] = set()
 
 
-def prepare(engine_name: str, all_pairs: bool, max_order: int, settings: Mapping[str, Any]) -> float:
+def prepare(
+    engine_name: str, all_pairs: bool, max_order: int, settings: Mapping[str, Any], levels: bool = False
+) -> float:
     """Compile an engine's kernels on a problem of three variables; return the seconds it took.
 
     Numba keeps what it compiled on disk, so this is long at the first use of an installation only.
     """
-    key = (engine_name, all_pairs, min(max_order, 3))
+    key = (engine_name, all_pairs, min(max_order, 3), levels)
     started = time.monotonic()
     if key not in _prepared:
-        kind, tiny, seed = load_engine(engine_name), _tiny(all_pairs, max_order), np.random.SeedSequence(0)
+        tiny = _tiny_levels(all_pairs) if levels else _tiny(all_pairs, max_order)
+        kind, seed = load_engine(engine_name), np.random.SeedSequence(0)
         with _no_collecting():
             chosen = {**settings, "warm_up": PREPARING_ITERATIONS}
             try:
@@ -59,6 +64,20 @@ def _tiny(all_pairs: bool, order: int) -> Problem:
     quarter = np.array([4.0 / 2 ** len(small.clique(k)) for k in range(small.n_cliques)])
     statistics = Statistics(4.0, np.full(small.n_variables, 2.0), quarter)
     return Problem(small, statistics, Prior().resolve(small))
+
+
+def _tiny_levels(all_pairs: bool) -> Problem:
+    """A pair with one parameter, one with a matrix, and thresholds of every kind."""
+    ordinal, nominal = Scale("ordinal", (0, 1, 2)), Scale("nominal", (0, 1, 2))
+    small = Features.pairs(3) if all_pairs else Features.listed(3, [(0, 1), (1, 2)])
+    scales = Scales((ordinal, nominal, BINARY_SCALE))
+    return Problem(small, Statistics.none(small, scales), Prior().resolve(small), None, scales)
+
+
+def compilations() -> int:
+    """How many kernels this process has begun to compile, rather than load."""
+    cache = sys.modules.get("edgewise.kernels.cache")
+    return 0 if cache is None else len(cache.compiled_anew)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, EdgewiseWarning, users_line
-from edgewise.run.compiling import prepare
+from edgewise.run.compiling import compilations, prepare
 from edgewise.run.forecast import Pace, expected_draws
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import MINIMUM_DRAWS, RunOptions
@@ -96,15 +96,21 @@ class Conductor:
         self._warned = False
 
     def compile(self) -> None:
-        """Compile before the clock starts, and say so when it takes long."""
-        before = time.monotonic()
-        features = self.plan.problem.features
+        """Compile before the clock starts, and say so when it takes long and is not only loading."""
+        before, compiled = time.monotonic(), compilations()
+        problem = self.plan.problem
         future = self.pool.submit(
-            prepare, self.plan.path, features.all_pairs, features.max_order, self.plan.settings
+            prepare,
+            self.plan.path,
+            problem.features.all_pairs,
+            problem.features.max_order,
+            self.plan.settings,
+            not problem.all_binary,
         )
         told = False
         while not wait([future], timeout=POLL_SECONDS).done:
-            if not told and time.monotonic() - before > COMPILE_NOTICE_SECONDS:
+            slow = time.monotonic() - before > COMPILE_NOTICE_SECONDS
+            if not told and slow and (compilations() > compiled or not is_resident(self.pool)):
                 told = True
                 self.display.message(
                     f"Compiling the {self.plan.engine} engine for this machine, once (half a minute) ..."

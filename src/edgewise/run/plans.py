@@ -52,7 +52,7 @@ class Plan:
     @property
     def path(self) -> str:
         """Where the class of the engine is found."""
-        return resolve(self.engine, self.problem)
+        return resolve(self.engine, self.problem, self.settings)
 
     def restore(self, state: Mapping[str, np.ndarray]) -> Engine:
         """Rebuild a chain from its state."""

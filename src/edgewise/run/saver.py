@@ -99,7 +99,7 @@ class Saver:
     def _photograph(self, chain: RunningChain) -> Photograph:
         started = time.monotonic()
         pieces, chain.unsaved = chain.unsaved, []
-        empty = Draws.empty(chain.plan.problem.features.n_variables)
+        empty = Draws.empty(chain.plan.problem.n_biases)
         picture = chain.state(), Draws.concatenate(pieces) if pieces else empty
         self.seconds += time.monotonic() - started
         return picture

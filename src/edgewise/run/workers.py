@@ -159,7 +159,7 @@ class RunningChain:
     def draws(self) -> Draws:
         """All draws so far."""
         if len(self.pieces) != 1:
-            empty = Draws.empty(self.plan.problem.features.n_variables)
+            empty = Draws.empty(self.plan.problem.n_biases)
             self.pieces = [Draws.concatenate(self.pieces) if self.pieces else empty]
         return self.pieces[0]
 

@@ -1,4 +1,4 @@
-"""Priors of eq. 3: which cliques are active (inclusion), how strong they are (slab), and the biases.
+"""The whole prior of eq. 3, and the same laid out over the candidates of a problem.
 
 The defaults are the paper's: a = b = c = d = 5 and sigma_b = 10. Cliques can also be given an inclusion
 probability of their own, or be forced in or out; these do not inform p0, but a forced or separately
@@ -18,66 +18,7 @@ import numpy as np
 from edgewise.errors import DataError
 from edgewise.features import Clique, Features
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
-
-
-def _positive(value: float, what: str) -> None:
-    if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
-        raise DataError(f"{what} must be a positive number, not {value!r}.")
-
-
-@dataclass(frozen=True)
-class BetaInclusion:
-    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data (2.2)."""
-
-    a: float = 5.0
-    b: float = 5.0
-
-    def __post_init__(self) -> None:
-        _positive(self.a, "BetaInclusion's a")
-        _positive(self.b, "BetaInclusion's b")
-
-
-@dataclass(frozen=True)
-class FixedInclusion:
-    """Every clique is active with the same fixed prior probability p0."""
-
-    p0: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.p0, int | float | np.number) and 0 < self.p0 < 1):
-            raise DataError(f"FixedInclusion's p0 must lie strictly between 0 and 1, not {self.p0!r}.")
-
-
-@dataclass(frozen=True)
-class GammaSlab:
-    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques (2.2)."""
-
-    shape: float = 5.0
-    rate: float = 5.0
-
-    def __post_init__(self) -> None:
-        _positive(self.shape, "GammaSlab's shape")
-        _positive(self.rate, "GammaSlab's rate")
-
-
-@dataclass(frozen=True)
-class FixedSlab:
-    """Active parameters are N(0, sigma0^2) with a fixed sigma0."""
-
-    sigma0: float = 1.0
-
-    def __post_init__(self) -> None:
-        _positive(self.sigma0, "FixedSlab's sigma0")
-
-
-@dataclass(frozen=True)
-class NormalBias:
-    """Biases are N(0, sd^2)."""
-
-    sd: float = 10.0
-
-    def __post_init__(self) -> None:
-        _positive(self.sd, "NormalBias's sd")
+from edgewise.priors.parts import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +71,19 @@ class ResolvedPrior:
         odds[self.status == FORCED] = np.inf
         odds[self.status == FORBIDDEN] = 0.0
         return odds
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draw a graph and its parameters: the active cliques, and their values."""
+        p0 = self.p0 if self.fixed_p0 else rng.beta(self.beta_a, self.beta_b)
+        probability = np.full(len(self.status), p0)
+        probability[self.status == SEPARATE] = 1 / (1 + np.exp(-self.log_odds[self.status == SEPARATE]))
+        probability[self.status == FORCED] = 1.0
+        probability[self.status == FORBIDDEN] = 0.0
+        active = np.flatnonzero(rng.random(len(self.status)) < probability)
+        sigma0 = (
+            self.sigma0 if self.fixed_sigma0 else rng.gamma(self.gamma_shape, 1 / self.gamma_rate) ** -0.5
+        )
+        return active, sigma0 * rng.standard_normal(len(active))
 
 
 _PARTS: dict[str, tuple[type, ...]] = {

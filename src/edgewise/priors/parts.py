@@ -1,0 +1,70 @@
+"""The parts of a prior: how many cliques are active (inclusion), how strong they are (slab), the biases."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgewise.errors import DataError
+
+
+def _positive(value: float, what: str) -> None:
+    if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
+        raise DataError(f"{what} must be a positive number, not {value!r}.")
+
+
+@dataclass(frozen=True)
+class BetaInclusion:
+    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data (2.2)."""
+
+    a: float = 5.0
+    b: float = 5.0
+
+    def __post_init__(self) -> None:
+        _positive(self.a, "BetaInclusion's a")
+        _positive(self.b, "BetaInclusion's b")
+
+
+@dataclass(frozen=True)
+class FixedInclusion:
+    """Every clique is active with the same fixed prior probability p0."""
+
+    p0: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.p0, int | float | np.number) and 0 < self.p0 < 1):
+            raise DataError(f"FixedInclusion's p0 must lie strictly between 0 and 1, not {self.p0!r}.")
+
+
+@dataclass(frozen=True)
+class GammaSlab:
+    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques (2.2)."""
+
+    shape: float = 5.0
+    rate: float = 5.0
+
+    def __post_init__(self) -> None:
+        _positive(self.shape, "GammaSlab's shape")
+        _positive(self.rate, "GammaSlab's rate")
+
+
+@dataclass(frozen=True)
+class FixedSlab:
+    """Active parameters are N(0, sigma0^2) with a fixed sigma0."""
+
+    sigma0: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive(self.sigma0, "FixedSlab's sigma0")
+
+
+@dataclass(frozen=True)
+class NormalBias:
+    """Biases are N(0, sd^2)."""
+
+    sd: float = 10.0
+
+    def __post_init__(self) -> None:
+        _positive(self.sd, "NormalBias's sd")
