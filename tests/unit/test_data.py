@@ -315,15 +315,52 @@ def test_a_file_larger_than_one_block(tmp_path: Path, rng: np.random.Generator) 
     bits = rng.integers(0, 2, (40_000, 12))
     words = np.where(bits == 1, "yes", "no").astype(object)
     words[-1, 3] = "a rather long word"
-    words[20_000:, 5] = np.where(bits[20_000:, 5] == 1, "YES", "no")
+    words[30_000:, 5] = np.where(bits[30_000:, 5] == 1, "YES", "no")
     frame = pd.DataFrame(words, columns=[f"q{k}" for k in range(12)])
     path = save(tmp_path / "t.csv.gz", text(frame))
     with pytest.raises(TableError) as caught:
         read_data(path)
     assert "'a rather long word' (1 row, first at line 40001)" in str(caught.value)
-    assert "'q5' spells one level in two ways" in str(caught.value)
-    data = read_data(path, drop_columns=["q3", "q5"])
-    np.testing.assert_array_equal(data.values(), np.delete(bits, [3, 5], axis=1))
+    data = read_data(path, drop_columns=["q3"])
+    np.testing.assert_array_equal(data.values(), np.delete(bits, 3, axis=1))
+    assert f"'YES' ({int(bits[30_000:, 5].sum()):,} rows) as 'yes'" in data.notes[0]
+
+
+def test_words_in_other_capitals_are_the_same_word() -> None:
+    frame = pd.DataFrame({"q": ["no", "No", "yes", "no", "YES", "yes"], "a": [0, 1, 1, 0, 0, 1]})
+    data = read_data(frame)
+    assert data.levels[0] == ("no", "yes")
+    np.testing.assert_array_equal(data.values()[:, 0], [0, 0, 1, 0, 1, 1])
+    assert "column 'q' is read with 'No' (1 row) as 'no', 'YES' (1 row) as 'yes'" in data.notes
+    again = pd.DataFrame({"q": ["NO", "Yes"], "a": [1, 0]})
+    np.testing.assert_array_equal(encode_rows(again, data.names, data.levels), [[0, 1], [1, 0]])
+    # Where capitals are all that tells two levels apart, somebody must say what is meant.
+    with pytest.raises(TableError, match="spells one level in two ways"):
+        read_data(pd.DataFrame({"q": ["a", "A", "a"], "b": [0, 1, 1]}))
+    with pytest.raises(TableError, match="the model knows 'a' and 'A'"):
+        encode_rows([["á"]], ["q"], [("a", "A")])
+
+
+def test_a_scale_is_not_told_to_empty_its_cells() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(TableError) as caught:
+        read_data(pd.DataFrame({"item": rng.integers(1, 6, 200), "a": rng.integers(0, 2, 200)}))
+    assert "'item' has 5 levels, a scale from 1 to 5; cut it in two, for instance at 3" in str(caught.value)
+    assert "empty" not in str(caught.value)
+
+
+def test_the_remedy_does_not_keep_a_label_of_the_rows_as_a_variable() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(np.where(rng.random((40, 3)) < 0.5, "y", "n"), columns=["tax", "roads", "schools"])
+    frame.insert(0, "party", np.where(rng.random(40) < 0.5, "left", "right"))
+    frame.loc[3, "tax"] = None
+    with pytest.raises(TableError) as caught:
+        read_data(frame)
+    error = caught.value
+    assert (error.remedy, error.label) == ({"drop_columns": ["party"], "missing": "drop"}, "party")
+    assert "'party' seems to label the rows" in str(error)
+    data = read_data(frame, **error.remedy)
+    assert (data.n_rows, data.n_variables) == (error.rows_left, error.columns_left) == (39, 3)
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -108,9 +108,9 @@ IN_MEMORY: dict[str, tuple[Callable[[], Any], dict[str, Any], list[str]]] = {
         ["'age' has 40 different values", "threshold"],
     ),
     "spelling": (
-        lambda: frame(q=["Yes", "no", "yes", "no"]),
+        lambda: frame(q=["Yes", "yes", "yes", "Yes"]),
         {},
-        ["'Yes' (row 0)", "'yes' (row 2)", "one way"],
+        ["'Yes' (row 0)", "'yes' (row 1)", "one way"],
     ),
     "numbers and words": (
         lambda: pd.DataFrame({"a": [0, 1, 0, 1], "q": np.array([1, "x", 1, 1], object)}),
@@ -296,7 +296,7 @@ FILES: dict[str, tuple[str, bytes, type[Exception], list[str]]] = {
         ["first at row 3 below the header"],
     ),
     "far third level": ("t.csv", LONG + b"0,2,0\n", DataError, ["2 (1 row, first at line 60002)"]),
-    "spelling": ("t.csv", b"a,b\nYes,1\nno,0\nyes,1\n", DataError, ["'Yes' (line 2)", "'yes' (line 4)"]),
+    "spelling": ("t.csv", b"a,b\nYes,1\nYes,0\nyes,1\n", DataError, ["'Yes' (line 2)", "'yes' (line 4)"]),
     "infinity": ("t.csv", b"a,b\n0,1\ninf,0\n1,1\n", DataError, ["'a' has an infinite value (line 3"]),
     "blank": (
         "t.csv",

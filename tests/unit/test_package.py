@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from importlib import resources
@@ -130,3 +131,16 @@ def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
     for line in promised.group(1).splitlines()[1:]:
         edge, evidence = re.findall(r"q\d+ -- q\d+|strong \w+", line)
         assert re.search(rf"{edge}.*{evidence}", run.stdout), f"{edge} is no longer shown as {evidence}"
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"```\n(edgewise simulate.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) == 1
+    for line in blocks[0].splitlines():
+        words = shlex.split(line, comments=True)
+        run = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=tmp_path)
+        assert run.returncode == 0, f"{line}\n{run.stderr}"
+        if "summary" in words:
+            assert "Quality of the computation: green" in run.stdout
+    assert (tmp_path / "network.png").is_file()
+    assert (tmp_path / "survey" / "report.html").is_file()

@@ -20,7 +20,7 @@ SHIPPED = [
 ]
 # What brings a module that is not installed under its own name.
 BROUGHT_BY = {
-    **{"sklearn": "scikit-learn", "joblib": "scikit-learn", "threadpoolctl": "scikit-learn"},
+    **{"sklearn": "scikit-learn", "joblib": "scikit-learn"},
     **{"llvmlite": "numba", "PIL": "matplotlib", "h5py": "h5netcdf"},
 }
 # Asked for only where they are there already: frames and clusters of the user.

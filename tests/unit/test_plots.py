@@ -18,7 +18,7 @@ from matplotlib.colors import to_rgba
 from edgewise import MRF, Posterior, plots
 from edgewise.errors import DataError
 from edgewise.features import Features
-from edgewise.plots import layout
+from edgewise.plots import layout, placing
 from edgewise.plots.source import edge_view
 from edgewise.plots.style import NEGATIVE, POSITIVE
 from edgewise.plots.traces import prior_density, rank_shares
@@ -108,13 +108,13 @@ def test_network_shows_sign_by_colour_strength_by_width_and_doubt_by_dashes():
     coupling[:, 1] = -1.0
     coupling[np.random.default_rng(0).permutation(100)[:55], 2] = 1.0
     posterior = Posterior([sparse_draws(coupling, np.zeros((100, 3)))], Features.pairs(3), ["a", "b", "c"])
-    ax = plots.network(posterior, layout="circle")
+    ax = plots.network(posterior, layout="circle", threshold=0.5)
     places = layout.circle(3)
     seen = {}
     for part in ax.collections:
         if isinstance(part, LineCollection):
             for segment, width in zip(part.get_segments(), part.get_linewidths()):
-                ends = tuple(sorted(int(np.argmin(((places - end) ** 2).sum(1))) for end in segment))
+                ends = tuple(sorted(int(np.argmin(((places - end) ** 2).sum(1))) for end in segment[[0, -1]]))
                 seen[ends] = (
                     to_rgba(part.get_colors()[0])[:3],
                     width,
@@ -156,7 +156,7 @@ def test_forced_edges_are_not_called_inconclusive():
     posterior = fake_posterior(5, draws=40, prior=Prior(forced=[("x0", "x1")]))
     view = edge_view(posterior)
     assert view.evidence[0] == "set by the prior"
-    assert set(view.evidence[1:]) <= set(plots.style.EVIDENCE)
+    assert set(view.evidence[1:]) <= set(plots.style.EVIDENCE_COLOURS)
 
 
 def spread(first: np.ndarray, second: np.ndarray) -> float:
@@ -187,7 +187,72 @@ def test_layout_puts_neighbours_closer_than_strangers():
     inclusion[np.arange(29), np.arange(1, 30)] = 1.0
     places = layout.stress(inclusion + inclusion.T)
     gaps = np.sqrt(((places[:, None] - places[None]) ** 2).sum(2))
-    assert gaps[np.arange(29), np.arange(1, 30)].max() < gaps[0, 29] / 10
+    assert gaps[np.arange(29), np.arange(1, 30)].max() < gaps[0, 29] / 5
+    assert gaps[np.arange(28), np.arange(2, 30)].min() > gaps[np.arange(29), np.arange(1, 30)].min()
+
+
+def test_communities_are_those_of_the_probable_edges_and_stand_apart():
+    inclusion = np.full((40, 40), 0.05)
+    inclusion[:20, :20] = inclusion[20:, 20:] = 0.9
+    inclusion[3, 27] = inclusion[27, 3] = 0.9
+    np.fill_diagonal(inclusion, 0.0)
+    group = layout.communities(inclusion)
+    assert len(set(group[:20])) == len(set(group[20:])) == 1
+    assert group[0] != group[39]
+    places = layout.stress(inclusion)
+    within = np.sqrt(((places[:20] - places[:20].mean(0)) ** 2).sum(1)).mean()
+    between = np.sqrt(((places[:20].mean(0) - places[20:].mean(0)) ** 2).sum())
+    assert between > 1.5 * within
+
+
+def test_lines_go_round_third_nodes_and_names_cover_nothing():
+    positions = np.array([[0.0, 0.0], [100.0, 0.0], [50.0, 0.0], [50.0, 80.0]])
+    pairs = np.array([[0, 1], [0, 3]])
+    lines = placing.curves(positions, pairs, clearance=8.0)
+    assert placing._clearance(lines[0], positions, pairs[0]) >= 8.0
+    straight = positions[0] + np.linspace(0, 1, 15)[:, None] * (positions[3] - positions[0])
+    np.testing.assert_allclose(lines[1], straight)
+    # A control: the straight line runs through the third node.
+    assert placing._clearance(positions[[0, 1]], positions, pairs[0]) == 0.0
+    rng = np.random.default_rng(0)
+    crowd = rng.uniform(0, 300, (60, 2))
+    radii = np.full(60, 4.0)
+    texts = [f"variable {k}" for k in range(60)]
+    places = placing.names(crowd, radii, texts, 8.0, np.zeros((0, 15, 2)), (-50, -50, 350, 350), range(60))
+    written = [place for place in places if place is not None]
+    assert 15 < len(written) < 60
+    for k, one in enumerate(written):
+        for other in written[:k]:
+            assert (
+                abs(one.x - other.x) >= one.half_width + other.half_width
+                or abs(one.y - other.y) >= one.half_height + other.half_height
+            )
+    forced = placing.names(
+        crowd, radii, texts, 8.0, np.zeros((0, 15, 2)), (-50, -50, 350, 350), range(60), True
+    )
+    assert None not in forced
+
+
+@pytest.mark.parametrize("kind", ["network", "evidence", "evidence-network", "forest", "inclusion"])
+def test_pictures_of_a_result_that_is_not_green_are_marked(kind):
+    def marks(posterior):
+        return [text for text in plots.PLOTS[kind](posterior).texts if text.get_gid() == "light"]
+
+    assert marks(fake_posterior(6, draws=100, persistence=0.99))[0].get_text().startswith("red: ")
+    assert not marks(fake_posterior(6, draws=1500, persistence=0.0))
+
+
+def test_the_network_shows_what_there_is_evidence_for_and_all_plots_share_one_layout():
+    posterior = fake_posterior(12, draws=1500, persistence=0.0)
+    drawn = np.isin(posterior.edge_values("evidence"), ("presence", "strong presence")).sum()
+    ax, other = plots.network(posterior), plots.evidence_network(posterior)
+    lines = [part for part in ax.collections if isinstance(part, LineCollection)]
+    assert sum(len(part.get_segments()) for part in lines) == drawn
+    nodes = [
+        next(part.get_offsets() for part in one.collections if len(part.get_offsets()) == 12)
+        for one in (ax, other)
+    ]
+    np.testing.assert_array_equal(*nodes)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -19,7 +19,7 @@ from edgewise.posterior.diagnostics import diagnose
 from edgewise.posterior.reweighting import ReweightedInclusion
 from helpers import fake_posterior
 
-GIVEN = {"draws", "features", "names", "levels", "statistics", "prior", "info"}
+GIVEN = {"draws", "features", "names", "levels", "statistics", "prior", "info", "scales"}
 ATTRIBUTES = {
     *("n_chains", "n_draws", "n_variables", "n_cliques", "n_edges", "candidates", "inclusion"),
     *("inclusion_rate", "slab_scale", "median_model"),
@@ -27,7 +27,7 @@ ATTRIBUTES = {
 METHODS = {
     *("coupling", "edge_values", "pair_values", "reweighted_inclusion", "biases", "draws_of", "summary"),
     *("bias_summary", "graph", "graphs", "neighbourhood", "centrality", "probability", "model", "mixture"),
-    *("to_datatree", "save"),
+    *("to_datatree", "save", "coupling_matrix", "thresholds", "threshold_summary"),
 }
 
 

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from edgewise.draws.draws import Draws
+from edgewise.draws.statistics import StoppingStatistics, stopping_statistics
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
 from edgewise.posterior import summaries
 from edgewise.posterior.renamed import OldNames
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior, ResolvedPrior
+from edgewise.run.options import TARGET_ESS
+from edgewise.run.stopping import R_HAT_LIMIT
+from edgewise.scales import BINARY, Scale, Scales, check_cliques
 
 
 class Basis(OldNames):
@@ -29,18 +33,21 @@ class Basis(OldNames):
         draws: Sequence[Draws],
         features: Features,
         names: Sequence[str],
-        levels: Sequence[tuple[Any, Any]] | None = None,
+        levels: Sequence[tuple[Any, ...]] | None = None,
         statistics: Statistics | None = None,
         prior: Prior | None = None,
         info: Mapping[str, Any] | None = None,
         edge_sums: EdgeSums | Sequence[Mapping[str, np.ndarray]] = (),
         counters: Sequence[Mapping[str, float]] = (),
+        scales: Sequence[Scale] | None = None,
     ) -> None:
         self.draws = list(draws)
         self.features = features
         self.names = tuple(str(name) for name in names)
-        self.levels = ((0, 1),) * len(self.names) if levels is None else tuple((a, b) for a, b in levels)
-        self.statistics = Statistics.none(features) if statistics is None else statistics
+        self.scales = Scales.binary(features.n_variables) if scales is None else Scales.of(scales)
+        self.levels = self._labels() if levels is None else tuple(map(tuple, levels))
+        self._check_levels()
+        self.statistics = Statistics.none(features, self.scales) if statistics is None else statistics
         self.prior = Prior() if prior is None else prior
         self.info = dict(info or {})
         if not isinstance(edge_sums, EdgeSums):
@@ -59,13 +66,24 @@ class Basis(OldNames):
         self._kept_intervals: dict[tuple[bool, float], summaries.Intervals] = {}
         self._check()
 
-    def _check(self) -> None:
+    def _labels(self) -> tuple[tuple[Any, ...], ...]:
+        return tuple(scale.labels for scale in self.scales)
+
+    def _check_levels(self) -> None:
         p = self.features.n_variables
-        if len(self.names) != p or len(self.levels) != p:
+        if not len(self.names) == len(self.levels) == len(self.scales) == p:
             raise DataError(
-                f"There are {p} variables, {len(self.names)} names and {len(self.levels)} pairs of levels; "
-                "give one name and one pair of levels per variable."
+                f"There are {p} variables, {len(self.names)} names, {len(self.levels)} pairs of levels and "
+                f"{len(self.scales)} scales; give one name and one pair of levels per variable."
             )
+        for name, labels, scale in zip(self.names, self.levels, self.scales):
+            if len(labels) != scale.n_levels or (scale.kind != BINARY and labels != scale.labels):
+                raise DataError(
+                    f"The variable {name!r} has {scale.n_levels} levels, and its labels are {labels!r}."
+                )
+        check_cliques(self.scales, self.features.members, self.names)
+
+    def _check(self) -> None:
         lengths = [len(chain) for chain in self.draws]
         if not lengths or min(lengths) < 1:
             raise DataError("A posterior needs at least one chain with at least one draw.")
@@ -77,6 +95,17 @@ class Basis(OldNames):
     def _check_chains(self, what: str, count: int) -> None:
         if count not in (0, len(self.draws)):
             raise DataError(f"There are {len(self.draws)} chains but {what} of {count}.")
+
+    @cached_property
+    def _dimension(self) -> np.ndarray:
+        """Number of parameters of every candidate: (M,)."""
+        return self.scales.dimensions(self.features.members)
+
+    @cached_property
+    def _block_offset(self) -> np.ndarray:
+        """Where the matrix of every entry of the joined draws begins."""
+        size = np.where(self._dimension > 1, self._dimension, 0)[self._joined.indices]
+        return np.asarray(np.cumsum(size) - size)
 
     @property
     def n_chains(self) -> int:
@@ -152,9 +181,28 @@ class Basis(OldNames):
         )
 
     @cached_property
+    def _seen(self) -> StoppingStatistics:
+        """The slowest quantity of the draws, and how far the chains agree."""
+        return stopping_statistics(self.draws, self.n_cliques)
+
+    @property
+    def _settled(self) -> bool:
+        """Whether the chains agree and every uncertain quantity has draws enough, whatever else may be."""
+        seen = self._seen
+        return (
+            not self.info.get("warm_up_unfinished")
+            and seen.min_bulk_ess >= TARGET_ESS
+            and not seen.max_rhat >= R_HAT_LIMIT
+        )
+
+    @cached_property
     def _bayes_factors(self) -> tuple[np.ndarray, np.ndarray]:
+        effective, settled = self._quality.ess, self._settled
+        if not settled:
+            known = 1.0 if self.info.get("warm_up_unfinished") else self._seen.min_bulk_ess
+            effective = np.minimum(effective, known)
         return summaries.log10_bayes_factors(
-            self._edge_inclusion, self._resolved_prior.prior_odds(), self._quality.ess
+            self._edge_inclusion, self._resolved_prior.prior_odds(), effective, settled
         )
 
     def _moments(self, given_inclusion: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -173,6 +221,6 @@ class Basis(OldNames):
 
     @cached_property
     def _bias(self) -> np.ndarray:
-        """Posterior mean of the biases in 0/1 coding: (p,)."""
+        """Posterior mean of the biases in 0/1 coding, or of all threshold coordinates."""
         result: np.ndarray = np.stack([chain.biases for chain in self.draws]).mean(axis=(0, 1))
         return result

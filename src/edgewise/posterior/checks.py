@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 
 from edgewise.draws.checks import check_draws
-from edgewise.draws.draws import Draws
+from edgewise.draws.draws import Draws, block_starts
 from edgewise.features import Features, Statistics
 from edgewise.model.checks import checked_names
 from edgewise.posterior.sums import AXES, EdgeSums
 from edgewise.priors import Prior
+from edgewise.scales import MOST_LEVELS, Scale, Scales
 
 MOST_CHAINS = 100_000
 
 
-def checked_draws(arrays: Mapping[str, np.ndarray], features: Features) -> list[Draws]:
+def checked_draws(
+    arrays: Mapping[str, np.ndarray], features: Features, scales: Scales | None = None
+) -> list[Draws]:
     """The ragged draws of a file, one chain after the other."""
     size = integers(arrays, "row_size", 2)
     chains, count = size.shape
@@ -52,8 +55,27 @@ def checked_draws(arrays: Mapping[str, np.ndarray], features: Features) -> list[
                 hyper[1][chain],
             )
         )
-        check_draws(draws[-1], features.n_variables, features.n_cliques)
+    n_biases = features.n_variables if scales is None else scales.n_biases
+    dimension = None if scales is None else scales.dimensions(features.members)
+    if "matrix" in arrays or (dimension is not None and (dimension > 1).any()):
+        if dimension is None or (indices.size and not 0 <= indices.min() <= indices.max() < len(dimension)):
+            raise ValueError("its matrices are those of candidates that do not exist")
+        draws = _with_matrices(draws, numbers(arrays, "matrix", 1), dimension)
+    for part in draws:
+        check_draws(part, n_biases, features.n_cliques, dimension)
     return draws
+
+
+def _with_matrices(draws: list[Draws], matrix: np.ndarray, dimension: np.ndarray) -> list[Draws]:
+    """Hand the entries of all matrices out to the chains; whether they fit is for others to say."""
+    starts = [block_starts(part.indptr, part.indices, dimension) for part in draws]
+    ends = np.concatenate([[0], np.cumsum([start[-1] for start in starts])])
+    if ends[-1] != len(matrix):
+        raise ValueError(f"its matrices want {ends[-1]} entries and there are {len(matrix)}")
+    return [
+        part.with_blocks(matrix[ends[k] : ends[k + 1]], start)
+        for k, (part, start) in enumerate(zip(draws, starts))
+    ]
 
 
 def checked_features(arrays: Mapping[str, np.ndarray], n_variables: int) -> Features:
@@ -76,18 +98,24 @@ def checked_features(arrays: Mapping[str, np.ndarray], n_variables: int) -> Feat
     return Features(n_variables, table)
 
 
-def checked_statistics(arrays: Mapping[str, np.ndarray], n_rows: Any, features: Features) -> Statistics:
+def checked_statistics(
+    arrays: Mapping[str, np.ndarray], n_rows: Any, features: Features, scales: Scales | None = None
+) -> Statistics:
     """What the data said."""
     total = number(n_rows, "the number of rows")
     singles, cliques = numbers(arrays, "data_singles", 1), numbers(arrays, "data_cliques", 1)
-    if len(singles) != features.n_variables or len(cliques) != features.n_cliques:
+    wanted, least = (features.n_variables, features.n_cliques), 0.0
+    if scales is not None:
+        # Contrasts have signs, and no feature is larger than one.
+        wanted, least = (scales.n_biases, int(scales.dimensions(features.members).sum())), -total
+    if (len(singles), len(cliques)) != wanted:
         raise ValueError(
             f"it has sums of {len(singles)} variables and {len(cliques)} candidates; there are "
-            f"{features.n_variables} and {features.n_cliques}"
+            f"{wanted[0]} and {wanted[1]}"
         )
     for sums in (singles, cliques):
         # A sum of weights has rounding errors of its own.
-        if len(sums) and not (sums.min() >= 0 and sums.max() <= total * (1 + 1e-9)):
+        if len(sums) and not (sums.min() >= least * (1 + 1e-9) and sums.max() <= total * (1 + 1e-9)):
             raise ValueError(f"a sum over {total:g} rows is {sums.min():g} or {sums.max():g}")
     return Statistics(total, singles, cliques)
 
@@ -114,9 +142,10 @@ def checked_record(record: Any) -> Mapping[str, Any]:
         raise TypeError("its metadata are not a mapping")
     given = [text(name, "a name") for name in _list(record["names"], "names")]
     names = list(checked_names(given, len(given)) or ())
+    scales = None if record["scales"] is None else _scales(record["scales"], len(names))
     levels = [_list(pair, "a pair of levels") for pair in _list(record["levels"], "levels")]
     for pair in levels:
-        if len(pair) != 2 or not all(isinstance(level, str | bool | int | float | None) for level in pair):
+        if (scales is None and len(pair) != 2) or not all(isinstance(level, _LABEL) for level in pair):
             raise TypeError(f"{str(pair)[:60]} is not a pair of levels")
     counters = _list(record["counters"], "counters")
     for counted in counters:
@@ -127,13 +156,37 @@ def checked_record(record: Any) -> Mapping[str, Any]:
     return {
         **record,
         "names": names,
-        "levels": [(zero, one) for zero, one in levels],
+        "levels": [tuple(labels) for labels in levels],
+        "scales": scales,
         "prior": Prior.from_dict(record["prior"]),
         "info": _info(record["info"]),
         "counters": counters,
     }
 
 
+def _scales(given: Any, n_variables: int) -> Scales:
+    """Kinds and levels of all variables, of which at least one has more than two."""
+    found = []
+    for values in _list(given, "scales"):
+        if not isinstance(values, Mapping):
+            raise TypeError("a scale is not a mapping")
+        labels, places = _list(values["labels"], "labels"), _list(values["positions"], "positions")
+        if len(labels) > MOST_LEVELS or not all(isinstance(label, _LABEL) for label in labels):
+            raise TypeError(f"{str(labels)[:60]} are not the labels of a scale")
+        reference = values.get("reference")
+        if not all(
+            type(k) is int and 0 <= k < 2**31 for k in (*places, 0 if reference is None else reference)
+        ):
+            raise TypeError("the positions of a scale are not whole numbers")
+        text(values["kind"], "the kind of a scale")
+        found.append(Scale.from_dict(values))
+    scales = Scales(tuple(found))
+    if len(scales) != n_variables or scales.all_binary:
+        raise ValueError(f"it has {len(scales)} scales for {n_variables} variables, or needs none")
+    return scales
+
+
+_LABEL = (str, bool, int, float, type(None))
 _WORDS = (
     "engine", "engine_reason", "stop_reason", "stop_message", "data_digest", "created", "command",
 )  # fmt: skip

@@ -11,6 +11,7 @@ from edgewise.draws import convergence
 from edgewise.errors import DataError
 from edgewise.kernels.codes import FORBIDDEN, FORCED
 from edgewise.posterior import summaries
+from edgewise.posterior.levels import only_binary
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
@@ -40,7 +41,8 @@ def edge_column(
         weak, strong = thresholds
         if not 1 < weak <= strong < np.inf:
             raise DataError(f"thresholds must be two ascending Bayes factors above 1, not {thresholds!r}.")
-        return summaries.evidence_category(posterior._bayes_factors[0], (weak, strong))
+        factors, bound = posterior._bayes_factors
+        return summaries.evidence_category(factors, (weak, strong), bound)
     if name not in _PLAIN:
         raise DataError(f"There is no column {name!r}; choose one of {', '.join(COLUMNS)}.")
     return _PLAIN[name](posterior)
@@ -61,6 +63,8 @@ def coding_scale(posterior: Posterior, coding: str) -> float:
     """What a parameter in 0/1 coding is multiplied by in `coding`."""
     if coding not in CODINGS:
         raise DataError(f"coding must be 'binary' (0/1) or 'ising' (-1/+1), not {coding!r}.")
+    if coding == "ising":
+        only_binary(posterior, "The Ising coding", "coding='binary'")
     if coding == "ising" and not posterior.features.pairs_only:
         raise DataError(
             "The Ising coding exists for pairs only: a clique of three in 0/1 coding spreads over its "
@@ -75,6 +79,16 @@ def checked_share(probability: float) -> float:
     if not 0 < probability < 1:
         raise DataError(f"probability must lie strictly between 0 and 1, not {probability!r}.")
     return probability
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A coupling for reading: with its sign, and zero without one.
+
+    >>> signed(0.004), signed(-0.004), signed(-1.5)
+    ('0.00', '0.00', '-1.50')
+    """
+    text = f"{value:+.{digits}f}"
+    return text if text.strip("+-0.") else text[1:]
 
 
 def _statistic(posterior: Posterior, name: str, given_inclusion: bool, probability: float) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +55,16 @@ LIGHTS = {
     "amber": "usable with care: look at the numbers below before quoting single probabilities",
     "red": "do not trust single probabilities yet: the numbers below say what to do",
 }
+ADVICE = {
+    "green": "",
+    "amber": "Look at the reasons before quoting single numbers.",
+    "red": "No count, probability or Bayes factor of it can be quoted yet.",
+}
 UNFINISHED = "warm-up was not finished, so the draws show where the chains were and not the posterior"
+
+# How bad it is (0 fine, 1 amber, 2 red), in a few words, and in sentences with the remedy.
+Finding = tuple[int, str, str]
+FINE: Finding = (0, "", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +77,12 @@ class Diagnostics:
         "green", "amber" or "red"; :attr:`meaning` says what that stands for.
     messages : list of str
         Warnings of a few kinds, each with its number and remedy; empty when all is well.
+    reasons : list of str
+        The same in a few words each.
     notes : list of str
         Explanations that are not warnings, such as indicators that never flip.
-    table : DataFrame
-        One row per quantity: the number of edges, p0, sigma0, and every edge that flips, slowest first.
+    columns : dict of arrays
+        What :attr:`table` holds.
     max_r_hat, min_ess : float
         Of the uncertain edges, the number of edges, p0 and sigma0.
     slowest : str
@@ -87,8 +99,9 @@ class Diagnostics:
 
     light: str
     messages: list[str]
+    reasons: list[str]
     notes: list[str]
-    table: pandas.DataFrame
+    columns: dict[str, np.ndarray]
     max_r_hat: float
     min_ess: float
     slowest: str
@@ -103,6 +116,20 @@ class Diagnostics:
         """The light in words."""
         return UNFINISHED if self.warm_up_unfinished else LIGHTS[self.light]
 
+    @property
+    def banner(self) -> str:
+        """What must stand above everything else that is said of it; empty if the light is green."""
+        if self.light == "green":
+            return ""
+        return f"{self.light.capitalize()}: {'; '.join(self.reasons)}. {ADVICE[self.light]}"
+
+    @cached_property
+    def table(self) -> pandas.DataFrame:
+        """One row per quantity: the number of edges, p0, sigma0, and every edge that flips, slowest first."""
+        import pandas
+
+        return pandas.DataFrame(self.columns)
+
     def __str__(self) -> str:
         return "\n".join([f"{self.light}: {self.meaning}", *self.messages, *self.notes])
 
@@ -113,7 +140,7 @@ class Examination:
 
     seen: StoppingStatistics
     notes: list[str]
-    table: pandas.DataFrame
+    columns: dict[str, np.ndarray]
     n_never_flip: int
     rates: dict[str, float]
 
@@ -121,9 +148,9 @@ class Examination:
 def examine(posterior: Posterior) -> Examination:
     """Look at the draws of a posterior; :func:`diagnose` judges them."""
     return Examination(
-        stopping_statistics(posterior.draws, posterior.n_cliques),
+        posterior._seen,
         _notes(posterior),
-        _table(posterior),
+        _columns(posterior),
         int((~posterior._quality.varies).sum()),
         engine_rates(posterior),
     )
@@ -145,28 +172,30 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     slowest = _name(posterior, seen.slowest_index)
     unfinished = bool(posterior.info.get("warm_up_unfinished"))
     if unfinished:
-        judged = [(2, _unfinished(posterior))]
+        judged = [_unfinished(posterior)]
     elif posterior.n_draws < convergence.FEWEST_DRAWS:
+        draws = _counted(posterior.n_draws, "draw")
         few = (
-            f"The chains have {_counted(posterior.n_draws, 'draw')} each, too few to judge anything: "
+            f"The chains have {draws} each, too few to judge anything: "
             f"draw at least {convergence.FEWEST_DRAWS}, better 1,000, per chain."
         )
-        judged = [(2, few)]
+        judged = [(2, f"the chains have {draws} each", few)]
     else:
         judged = [_agreement(posterior, seen), _precision(posterior, seen, slowest, target_ess)]
-    more_draws_help = any(level for level, _ in judged)
+    more_draws_help = any(level for level, _, _ in judged)
+    if more_draws_help and posterior.info.get("stop_reason") == "max_time":
+        judged.insert(0, (1, "the time allowed ran out", ""))
     broken = _not_numbers(posterior)
     if broken[0]:
         judged, more_draws_help = [broken], False
-    judged += [(0, "") if unfinished else _engine_health(posterior, found.rates)]
+    judged += [FINE if unfinished else _engine_health(posterior, found.rates)]
     judged += [_unreadable(posterior), _silent_data(posterior)]
-    worst = max(level for level, _ in judged)
-    messages = [message for _, message in judged if message]
     return Diagnostics(
-        ("green", "amber", "red")[worst],
-        messages,
+        ("green", "amber", "red")[max(level for level, _, _ in judged)],
+        [message for _, _, message in judged if message],
+        [brief for _, brief, _ in judged if brief],
         list(found.notes),
-        found.table.copy(),
+        {name: values.copy() for name, values in found.columns.items()},
         seen.max_rhat,
         seen.min_bulk_ess,
         slowest,
@@ -188,18 +217,19 @@ def _name(posterior: Posterior, index: int) -> str:
     return {EDGE_COUNT: "number of edges", INCLUSION_RATE: "p0", SLAB_SCALE: "sigma0"}[index]
 
 
-def _unfinished(posterior: Posterior) -> str:
+def _unfinished(posterior: Posterior) -> Finding:
     info = posterior.info
     done = f" ({info['warm_up_done']:,} of {info['warm_up']:,} iterations)" if "warm_up_done" in info else ""
-    return (
+    message = (
         f"Warm-up was not finished{done}: these {_counted(posterior.n_draws, 'draw')} of each chain are "
-        "steps on the way to the posterior. Allow more time, or go on from here with extend(draws=1,000)."
+        "steps on the way to the posterior. Allow more time, or go on from here with extend(draws=1000)."
     )
+    return 2, "warm-up was not finished", message
 
 
-def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str]:
+def _agreement(posterior: Posterior, seen: StoppingStatistics) -> Finding:
     if not seen.max_rhat >= R_HAT_GOOD:
-        return 0, ""
+        return FINE
     frequency = posterior.edge_values("frequency")
     uncertain = (frequency >= UNCERTAIN[0]) & (frequency <= UNCERTAIN[1])
     r_hat = np.where(uncertain, posterior._quality.r_hat, 0.0)
@@ -215,29 +245,29 @@ def _agreement(posterior: Posterior, seen: StoppingStatistics) -> tuple[int, str
             shares = summaries.chain_frequency(posterior._table)[:, worst]
             where += f", which is in {shares.min():.0%} to {shares.max():.0%} of the draws of a chain"
     more = rounded_up(posterior.n_draws * (until_agreement(seen.max_rhat, R_HAT_GOOD) - 1))
-    remedy = f"Continue with extend(draws={more:,})."
+    remedy = f"Continue with extend(draws={more})."
     if seen.max_rhat >= R_HAT_BAD:
         remedy = f"{stuck(str(posterior.info.get('engine')), posterior.n_variables)} {remedy}"
     message = (
         f"The chains do not agree yet: R-hat reaches {seen.max_rhat:.3f} (below {R_HAT_GOOD} wanted), "
         f"in {where}. {remedy}"
     )
-    return 2 if seen.max_rhat >= R_HAT_POOR else 1, message
+    brief = f"the chains do not agree (R-hat {seen.max_rhat:.2f})"
+    return 2 if seen.max_rhat >= R_HAT_POOR else 1, brief, message
 
 
-def _precision(
-    posterior: Posterior, seen: StoppingStatistics, slowest: str, target: float
-) -> tuple[int, str]:
+def _precision(posterior: Posterior, seen: StoppingStatistics, slowest: str, target: float) -> Finding:
     if seen.min_bulk_ess >= target:
-        return 0, ""
+        return FINE
     more = rounded_up(posterior.n_draws * (target / max(seen.min_bulk_ess, 1.0) - 1))
     message = (
         f"Few effective draws: {slowest} has {seen.min_bulk_ess:,.0f} of "
         f"{posterior.n_chains * posterior.n_draws:,} draws ({target:,.0f} wanted), so a probability near one "
         f"half is uncertain by about {0.5 / math.sqrt(max(seen.min_bulk_ess, 1.0)):.2f}; "
-        f"continue with extend(draws={more:,})."
+        f"continue with extend(draws={more})."
     )
-    return 2 if seen.min_bulk_ess < ESS_POOR else 1, message
+    brief = f"{slowest} has {seen.min_bulk_ess:,.0f} effective draws ({target:,.0f} wanted)"
+    return 2 if seen.min_bulk_ess < ESS_POOR else 1, brief, message
 
 
 def engine_rates(posterior: Posterior) -> dict[str, float]:
@@ -261,15 +291,17 @@ def engine_rates(posterior: Posterior) -> dict[str, float]:
     return rates
 
 
-def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, str]:
+def _engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
     lowest = min(
         (float(part["weight_ess"]) for part in posterior._counters if "weight_ess" in part), default=1.0
     )
     if lowest < WEIGHT_ESS_POOR:
-        return 1, (
+        return (
+            1,
+            "the particles lag behind the parameters",
             f"The particles lag behind the parameters: their weights are worth {lowest:.0%} of their number "
             f"in the worst chain (above {WEIGHT_ESS_POOR:.0%} wanted), so probabilities may be biased; "
-            "use more particles or more sweeps per iteration."
+            "use more particles or more sweeps per iteration.",
         )
     wide = sum(float(part.get("too_wide", 0.0)) for part in posterior._counters)
     stretches = sum(float(part.get("stretches", 0.0)) for part in posterior._counters)
@@ -277,68 +309,83 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> tuple[int, 
         allowed = max(int((posterior._resolved_prior.status <= SEPARATE).sum()), 1)
         active = np.mean([chain.n_edges.mean() for chain in posterior.draws if len(chain)] or [0.0])
         if active > FULL * allowed:
-            return 2, (
+            return (
+                2,
+                "the approximation of the likelihood has run away",
                 f"{active / allowed:.0%} of all candidates are active on average: the approximation of the "
-                "likelihood has run away, and nothing here can be trusted; use engine='particle'."
+                "likelihood has run away, and nothing here can be trusted; use engine='particle'.",
             )
-        return 1, (
+        return (
+            1,
+            "the likelihood is approximated",
             "The likelihood is approximated to second order, and the error of that was not measured. It is "
-            "small where there are many rows for every edge; compare with engine='particle' where you can."
+            "small where there are many rows for every edge; compare with engine='particle' where you can.",
         )
     if wide:
-        return (2 if wide > 0.02 * stretches else 1), (
+        return (
+            (2 if wide > 0.02 * stretches else 1),
+            "graphs that are too wide were left out",
             f"The graphs of {wide / stretches:.1%} of the proposals were too wide to sum exactly and were "
-            "left out, so the posterior is that of the narrower graphs; engine='particle' has no such limit."
+            "left out, so the posterior is that of the narrower graphs; engine='particle' has no such limit.",
         )
     if stretches and not any(part.get("stretches_accepted") for part in posterior._counters):
-        return 2, (
+        return (
+            2,
+            "no stretch was ever accepted",
             "No stretch was ever accepted, so the draws know only the graph they started from; use "
-            "engine='particle'."
+            "engine='particle'.",
         )
     moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
     if moves and max(moves) == 0 and (posterior._resolved_prior.status <= SEPARATE).any():
-        return 2, (
+        return (
+            2,
+            "no edge was ever added or removed",
             "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only "
-            "the graph they started from; run longer, or use another engine."
+            "the graph they started from; run longer, or use another engine.",
         )
-    return 0, ""
+    return FINE
 
 
-def _not_numbers(posterior: Posterior) -> tuple[int, str]:
+def _not_numbers(posterior: Posterior) -> Finding:
     """Draws that are infinite or not a number: nothing that is computed from them can be trusted."""
-    parts = ("values", "biases", "inclusion_rate", "slab_scale")
+    parts = ("values", "blocks", "biases", "inclusion_rate", "slab_scale")
     chains = [
         number
         for number, chain in enumerate(posterior.draws)
-        if not all(np.isfinite(getattr(chain, part)).all() for part in parts)
+        if not all(np.isfinite(drawn).all() for part in parts if (drawn := getattr(chain, part)) is not None)
     ]
     if not chains:
-        return 0, ""
-    return 2, (
+        return FINE
+    return (
+        2,
+        "parameters that were drawn are not finite",
         f"{_counted(len(chains), 'chain')} of {posterior.n_chains} drew parameters that are not finite "
-        f"(the first is chain {chains[0]}); fit again with a narrower prior of the biases or another engine."
+        f"(the first is chain {chains[0]}); fit again with a narrower prior of the biases or another engine.",
     )
 
 
-def _unreadable(posterior: Posterior) -> tuple[int, str]:
+def _unreadable(posterior: Posterior) -> Finding:
     """Edges of which the engine could not say how probable a decision was."""
     sums = posterior._edge_sums.get("inclusion")
     if sums is None or np.isfinite(sums).all():
-        return 0, ""
+        return FINE
     edges = np.flatnonzero(~np.isfinite(sums).all(axis=0))
     first = _name(posterior, int(edges[0]))
-    return 1, (
+    return (
+        1,
+        f"the probabilities of {_counted(len(edges), 'edge')} are coarse",
         f"The engine met parameters beyond its arithmetic and lost the acceptance probabilities of "
         f"{_counted(len(edges), 'edge')} ({first}{', ...' * (len(edges) > 1)}); where that happened, "
-        "probabilities are the coarser shares of the draws. Data that hardly vary are the usual cause."
+        "probabilities are the coarser shares of the draws. Data that hardly vary are the usual cause.",
     )
 
 
-def _silent_data(posterior: Posterior) -> tuple[int, str]:
-    """Data that can say nothing about any edge."""
+def _silent_data(posterior: Posterior) -> Finding:
+    """Data that can say nothing about any edge, or nothing about those of some variables."""
     statistics = posterior.statistics
     rows = statistics.n_rows
-    varying = int(((statistics.singles > 0) & (statistics.singles < rows)).sum())
+    varies = posterior.scales.varying(statistics.singles, rows)
+    varying = int(varies.sum())
     if rows <= 0:
         what = "There are no data"
     elif rows <= 1:
@@ -346,9 +393,27 @@ def _silent_data(posterior: Posterior) -> tuple[int, str]:
     elif varying < 2:
         what = "No variable varies" if varying == 0 else "Only one variable varies"
         what += " in the data"
+    elif varying < len(varies):
+        still = [printable(posterior.names[i], keep="") for i in np.flatnonzero(~varies)]
+        listed = ", ".join(still[:3]) + ", ..." * (len(still) > 3)
+        one = len(still) == 1
+        what = f"{_counted(len(still), 'variable')} {'does' if one else 'do'} not vary in the data"
+        return (
+            1,
+            what,
+            (
+                f"{what} ({listed}): what is said about {'its' if one else 'their'} edges is the prior, not "
+                "evidence; leave such columns out."
+            ),
+        )
     else:
-        return 0, ""
-    return 1, f"{what}: what is said about edges is the prior, not evidence; give more rows that differ."
+        return FINE
+    brief = what[:1].lower() + what[1:]
+    return (
+        1,
+        brief,
+        f"{what}: what is said about edges is the prior, not evidence; give more rows that differ.",
+    )
 
 
 def _notes(posterior: Posterior) -> list[str]:
@@ -368,9 +433,7 @@ def _notes(posterior: Posterior) -> list[str]:
     return notes
 
 
-def _table(posterior: Posterior) -> pandas.DataFrame:
-    import pandas
-
+def _columns(posterior: Posterior) -> dict[str, np.ndarray]:
     quality = posterior._quality
     common = np.stack([posterior.n_edges, posterior.inclusion_rate, posterior.slab_scale]).astype(float)
     enough = posterior.n_draws >= convergence.FEWEST_DRAWS
@@ -387,17 +450,15 @@ def _table(posterior: Posterior) -> pandas.DataFrame:
         for batch in posterior._table.batches(frequent):
             found = convergence.tail_ess(posterior._table.dense(edges[batch]))
             tail[batch] = np.where(found >= posterior._table.total, tail[batch], found)
-    return pandas.DataFrame(
-        {
-            "quantity": ["number of edges", "p0", "sigma0", *posterior.candidates[edges]],
-            "mean": np.concatenate([common.mean(axis=(1, 2)), posterior._edge_inclusion[edges]]),
-            "mcse": np.concatenate([spread / np.sqrt(ess), quality.mcse[edges]]),
-            "r_hat": np.concatenate(
-                [convergence.rank_r_hat(common) if enough else unknown, quality.r_hat[edges]]
-            ),
-            "ess_bulk": np.concatenate([ess, quality.ess[edges]]),
-            "ess_tail": np.concatenate([convergence.tail_ess(common) if enough else unknown, tail]),
-            "flips_up": np.concatenate([np.zeros(3, int), ups[edges]]),
-            "flips_down": np.concatenate([np.zeros(3, int), downs[edges]]),
-        }
-    )
+    return {
+        "quantity": np.array(["number of edges", "p0", "sigma0", *posterior.candidates[edges]], object),
+        "mean": np.concatenate([common.mean(axis=(1, 2)), posterior._edge_inclusion[edges]]),
+        "mcse": np.concatenate([spread / np.sqrt(ess), quality.mcse[edges]]),
+        "r_hat": np.concatenate(
+            [convergence.rank_r_hat(common) if enough else unknown, quality.r_hat[edges]]
+        ),
+        "ess_bulk": np.concatenate([ess, quality.ess[edges]]),
+        "ess_tail": np.concatenate([convergence.tail_ess(common) if enough else unknown, tail]),
+        "flips_up": np.concatenate([np.zeros(3, int), ups[edges]]),
+        "flips_down": np.concatenate([np.zeros(3, int), downs[edges]]),
+    }

@@ -8,7 +8,8 @@ to the next, on the arrays of the file and its record (the JSON of ``metadata``)
 format  written by  what is new
 ======  ==========  =====================================================================================
 1       0.1, 0.2    ragged draws, data sums, engines' sums (``sum_...``) per chain and candidate
-2       0.3         the record names the axes of every ``sum_...``, so that a sum may have axes of its own
+2       0.3 (early) the record names the axes of every ``sum_...``, so that a sum may have axes of its own
+3       0.3         the record has the ``scales`` of variables with more than two levels; ``matrix``
 ======  ==========  =====================================================================================
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 Arrays = dict[str, np.ndarray]
 Record = dict[str, Any]
@@ -38,4 +39,8 @@ def _from_1(arrays: Arrays, record: Record) -> None:
     record["edge_sums"] = {name: ["chain", "clique"] for name in names}
 
 
-UPGRADES: dict[int, Callable[[Arrays, Record], None]] = {1: _from_1}
+def _from_2(arrays: Arrays, record: Record) -> None:
+    record["scales"] = None
+
+
+UPGRADES: dict[int, Callable[[Arrays, Record], None]] = {1: _from_1, 2: _from_2}

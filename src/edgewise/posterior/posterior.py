@@ -13,7 +13,16 @@ import numpy as np
 from edgewise.errors import DataError, EdgewiseWarning, FileError
 from edgewise.features import Clique
 from edgewise.kernels.codes import COMMON
-from edgewise.posterior import columns, diagnostics, renamed, reweighting, storage, structure, tables
+from edgewise.posterior import (
+    columns,
+    diagnostics,
+    levels,
+    renamed,
+    reweighting,
+    storage,
+    structure,
+    tables,
+)
 from edgewise.posterior.basis import Basis
 
 if TYPE_CHECKING:
@@ -42,8 +51,8 @@ class Posterior(Basis):
     - Over the candidates: `edge_values` gives any column of `summary` as a vector (M,), in the order of
       `candidates`. Over the pairs of variables: `pair_values` gives the same as a matrix (p, p); `inclusion`
       and `coupling` are the two matrices that one wants most.
-    - By name: `summary`, `bias_summary`, `graph`, `graphs`, `neighbourhood` and `centrality` give tables and
-      graphs.
+    - By name: `summary`, `bias_summary`, `threshold_summary`, `coupling_matrix`, `graph`, `graphs`,
+      `neighbourhood` and `centrality` give tables and graphs.
 
     Parameters
     ----------
@@ -53,8 +62,8 @@ class Posterior(Basis):
         The candidate cliques.
     names : sequence of str
         Names of the variables.
-    levels : sequence of pairs, optional
-        The user's labels of 0 and 1 of each variable.
+    levels : sequence of tuples, optional
+        The user's labels of the levels of each variable; of 0 and 1 where there are two.
     statistics : Statistics, optional
         What the likelihood knows of the data; none by default.
     prior : Prior, optional
@@ -65,10 +74,12 @@ class Posterior(Basis):
         What the engine of each chain has added up for every candidate; may be empty.
     counters : sequence of mappings
         What else the engines report of each chain; may be empty.
+    scales : sequence of Scale, optional
+        Kind and levels of each variable, where some have more than two.
 
     Attributes
     ----------
-    draws, features, names, levels, statistics, prior, info
+    draws, features, names, levels, statistics, prior, info, scales
         As given.
     """
 
@@ -96,6 +107,9 @@ class Posterior(Basis):
     ) -> np.ndarray:
         """A statistic of the pair parameters as a symmetric matrix (p, p).
 
+        Where a variable of a pair is nominal, this is the strength of its matrix, which has no sign;
+        :meth:`coupling_matrix` has the matrix.
+
         Parameters
         ----------
         statistic : {"mean", "sd", "median", "hdi_low", "hdi_high"}
@@ -110,6 +124,42 @@ class Posterior(Basis):
             raise DataError(f"There is no statistic {statistic!r}; choose one of {known}.")
         name = f"{statistic}{columns.GIVEN}" if given_inclusion else statistic
         return self.pair_values(name, coding=coding, probability=probability)
+
+    def coupling_matrix(
+        self,
+        first: str | int,
+        second: str | int,
+        statistic: str = "mean",
+        *,
+        given_inclusion: bool = False,
+        probability: float = 0.95,
+    ) -> pandas.DataFrame:
+        """What the levels of two variables add to the log-probability of a row: one cell per pair of levels.
+
+        Rows and columns are centred, so that everything is zero where nothing depends, and positive where
+        two levels go together more often than they would without the edge. The log odds ratio of four
+        cells is their alternating sum.
+
+        Parameters
+        ----------
+        first, second : str or int
+            The variables, by name or number; the first has the rows.
+        statistic : {"mean", "sd", "median", "hdi_low", "hdi_high"}
+            What to report; the interval is the shortest one that holds `probability`.
+        given_inclusion : bool
+            Over the draws in which the pair is active (NaN if there is none) rather than over all draws.
+
+        Returns
+        -------
+        DataFrame (levels of the first, levels of the second)
+        """
+        if statistic not in columns.STATISTICS:
+            known = ", ".join(columns.STATISTICS)
+            raise DataError(f"There is no statistic {statistic!r}; choose one of {known}.")
+        i, j = tables.variable_index(self, first), tables.variable_index(self, second)
+        return levels.coupling_table(
+            self, i, j, statistic, given_inclusion, columns.checked_share(probability)
+        )
 
     def edge_values(
         self,
@@ -188,15 +238,30 @@ class Posterior(Basis):
     # Draws
 
     def biases(self, coding: str = "binary") -> np.ndarray:
-        """Draws of the biases: (chains, draws, p); in Ising coding h = theta_i / 2 + sum_j J_ij."""
+        """Draws of the biases: (chains, draws, p); in Ising coding h = theta_i / 2 + sum_j J_ij.
+
+        With more than two levels, :meth:`thresholds` has those of one variable.
+        """
+        levels.only_binary(self, "A bias", "thresholds(variable) or threshold_summary()")
         values = np.stack([chain.biases for chain in self.draws])
         if columns.coding_scale(self, coding) == 1.0:
             return values
         influence = structure.node_totals(self._joined, self.features, "expected influence")
         return values / 2 + influence.reshape(values.shape) / 4
 
+    def thresholds(self, variable: str | int) -> np.ndarray:
+        """Draws of the thresholds of a variable: (chains, draws, levels); only their differences matter.
+
+        Those of ordinal and nominal variables add up to zero; that of the first of two levels, and of the
+        reference of a Blume-Capel variable, is zero.
+        """
+        return levels.threshold_draws(self, tables.variable_index(self, variable))
+
     def draws_of(self, edge: Clique, coding: str = "binary") -> np.ndarray:
-        """Parameter of one clique in every draw, zero where absent: (chains, draws)."""
+        """Parameter of one clique in every draw, zero where absent: (chains, draws).
+
+        The strength of the matrix where a variable of a pair is nominal.
+        """
         scale = columns.coding_scale(self, coding)
         result: np.ndarray = scale * self._table.dense(np.array([self.features.index(edge, self.names)]))[0]
         return result
@@ -227,14 +292,24 @@ class Posterior(Basis):
 
     def bias_summary(self, coding: str = "binary", probability: float = 0.95) -> pandas.DataFrame:
         """One row per variable: its bias and the quality of the numbers."""
+        levels.only_binary(self, "A bias", "threshold_summary()")
         return tables.bias_table(self, coding, columns.checked_share(probability))
+
+    def threshold_summary(self, probability: float = 0.95) -> pandas.DataFrame:
+        """One row per level of every variable: its threshold (see :meth:`thresholds`) and the quality.
+
+        A threshold that is zero by definition has no R-hat and no effective draws.
+        """
+        return levels.threshold_table(self, columns.checked_share(probability))
 
     def graph(self, threshold: float = 0.5) -> networkx.Graph:
         """Graph of the pairs with a PIP of at least `threshold`, nodes by name.
 
         Edges carry ``inclusion``, ``log10_bf``, ``evidence``, ``coupling`` (posterior mean) and
-        ``coupling_if_included``. With larger cliques the edges join variables that share an active clique
-        with at least that probability, and carry that probability only.
+        ``coupling_if_included``, nodes their ``bias``. With larger cliques the edges join variables that
+        share an active clique with at least that probability, and carry that probability only. With more
+        than two levels nodes carry ``kind``, ``levels`` and ``thresholds`` instead, and edges ``measure``,
+        which says whether their numbers are couplings or strengths.
         """
         return tables.posterior_graph(self, threshold)
 
@@ -289,14 +364,19 @@ class Posterior(Basis):
 
         mean = self._moments(given_inclusion=True)[0]
         kept = np.flatnonzero((self._edge_inclusion >= 0.5) & np.isfinite(mean))
-        return MRF(self._bias, self.features.members[kept], mean[kept], self.names)
+        if self.scales.all_binary:
+            return MRF(self._bias, self.features.members[kept], mean[kept], self.names)
+        weights = levels.mean_parameters(self, kept)
+        return MRF(self._bias, self.features.members[kept], weights, self.names, self.scales)
 
     def model(self, position: int) -> MRF:
         """The model of one draw; draws are counted through all chains."""
         from edgewise.model.mrf import MRF
 
-        indices, values = self._joined.active(position)
-        return MRF(self._joined.biases[position], self.features.members[indices], values, self.names)
+        members = self.features.members[self._joined.active(position)[0]]
+        weights = self._joined.parameters(position, self._dimension)
+        scales = None if self.scales.all_binary else self.scales
+        return MRF(self._joined.biases[position], members, weights, self.names, scales)
 
     def mixture(self, n: int = 100, seed: int = 0) -> list[MRF]:
         """The "Bayes" mixture: `n` draws chosen at random without repetition (all if there are fewer)."""
@@ -325,6 +405,7 @@ class Posterior(Basis):
             self.info,
             self._edge_sums,
             self._counters,
+            None if self.scales.all_binary else self.scales,
         )
         storage.write(contents, path)
 
@@ -334,6 +415,24 @@ class Posterior(Basis):
         return (
             f"Posterior({self.n_variables} variables, {self.n_cliques:,} candidates, "
             f"{chains} x {self.n_draws:,} draws{unfinished}, {self.n_edges.mean():.1f} active on average)"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the light, what was learned, and the ten most probable edges."""
+        from html import escape
+
+        from edgewise.posterior.verdict import judge
+
+        verdict = judge(self)
+        found = verdict.found
+        head = found.banner or f"Green: {found.meaning}."
+        table = self.summary().sort_values("inclusion", ascending=False, kind="stable").head(10)
+        measure = [] if self.scales.all_binary else ["measure"]
+        shown = table[["edge", "inclusion", "log10_bf", "evidence", *measure, "mean", "hdi_low", "hdi_high"]]
+        rows = shown.to_html(index=False, escape=True, float_format=lambda value: f"{value:.3f}")
+        return (
+            f"<p><strong>{escape(head)}</strong></p><p>{escape(verdict.answer)} {escape(verdict.learned)}</p>"
+            f"<p>{escape(verdict.nothing_excluded)}</p><p>{escape(repr(self))}</p>{rows}"
         )
 
     @cached_property

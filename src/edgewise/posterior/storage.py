@@ -1,7 +1,8 @@
 """A posterior on disk: one NetCDF file with the sparse draws, and all that is known of how they were made.
 
 The draws are stored as a ragged array: ``row_size`` is the number of active cliques of each draw, and
-``clique_index`` and ``coupling`` list them one draw after the other. Short facts (data digest, seed, engine,
+``clique_index`` and ``coupling`` list them one draw after the other. Where pairs have matrices, ``coupling``
+has their strengths, and ``matrix`` their entries in the same order. Short facts (data digest, seed, engine,
 settings, versions) are global attributes for everybody; ``metadata`` holds the complete record as JSON.
 
 This module knows :class:`Contents`, plain arrays and facts; the class around them is in ``posterior.py``.
@@ -32,6 +33,7 @@ from edgewise.posterior.formats import FORMAT_VERSION, upgrade
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior
 from edgewise.reading import NotAFile, open_file, size_of
+from edgewise.scales import Scales
 
 FORMAT = "edgewise posterior"
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
@@ -51,12 +53,13 @@ class Contents:
     draws: Sequence[Draws]
     features: Features
     names: Sequence[str]
-    levels: Sequence[tuple[Any, Any]]
+    levels: Sequence[tuple[Any, ...]]
     statistics: Statistics
     prior: Prior
     info: Mapping[str, Any]
     edge_sums: EdgeSums
     counters: Sequence[Mapping[str, float]]
+    scales: Scales | None = None
 
 
 def write(contents: Contents, path: str | PathLike[str]) -> None:
@@ -153,16 +156,21 @@ def _metadata_of(arrays: Mapping[str, np.ndarray]) -> str:
 def _arrays(contents: Contents) -> Layout:
     draws = contents.draws
     draw, entry = ("chain", "draw"), ("entry",)
+    # With two levels there is one bias per variable and one parameter per candidate.
+    bias, parameter = ("variable", "clique") if contents.scales is None else ("threshold", "parameter")
     layout: Layout = {
         "row_size": (draw, np.stack([d.n_edges for d in draws]).astype(np.int32)),
         "clique_index": (entry, np.concatenate([d.indices for d in draws]).astype(np.int32)),
         "coupling": (entry, np.concatenate([d.values for d in draws]).astype(np.float64)),
-        "bias": ((*draw, "variable"), np.stack([d.biases for d in draws]).astype(np.float64)),
+        "bias": ((*draw, bias), np.stack([d.biases for d in draws]).astype(np.float64)),
         "inclusion_rate": (draw, np.stack([d.inclusion_rate for d in draws]).astype(np.float64)),
         "slab_scale": (draw, np.stack([d.slab_scale for d in draws]).astype(np.float64)),
-        "data_singles": (("variable",), np.asarray(contents.statistics.singles, np.float64)),
-        "data_cliques": (("clique",), np.asarray(contents.statistics.cliques, np.float64)),
+        "data_singles": ((bias,), np.asarray(contents.statistics.singles, np.float64)),
+        "data_cliques": ((parameter,), np.asarray(contents.statistics.cliques, np.float64)),
     }
+    if draws[0].blocks is not None:
+        blocks = [d.blocks for d in draws if d.blocks is not None]
+        layout["matrix"] = (("matrix_entry",), np.concatenate(blocks).astype(np.float64))
     if contents.features.table is not None:
         layout["clique_members"] = (("clique", "place"), contents.features.table.astype(np.int32))
     for key in sorted(contents.edge_sums):
@@ -172,9 +180,11 @@ def _arrays(contents: Contents) -> Layout:
 
 
 def _metadata(contents: Contents) -> str:
+    scales = None if contents.scales is None else [scale.to_dict() for scale in contents.scales]
     record = {
         "names": list(contents.names),
-        "levels": list(contents.levels),
+        "levels": list(contents.levels) if scales is None else [scale["labels"] for scale in scales],
+        "scales": scales,
         "prior": contents.prior.to_dict(),
         "n_rows": contents.statistics.n_rows,
         "info": contents.info,
@@ -202,7 +212,8 @@ def _plain(value: Any) -> Any:
 def _contents(arrays: Mapping[str, np.ndarray], found: Any) -> Contents:
     record = checks.checked_record(found)
     features = checks.checked_features(arrays, len(record["names"]))
-    draws = checks.checked_draws(arrays, features)
+    scales: Scales | None = record["scales"]
+    draws = checks.checked_draws(arrays, features, scales)
     prior: Prior = record["prior"]
     if prior.edge_probability is not None or len(prior.forced) or len(prior.forbidden):
         prior.resolve(features, record["names"])
@@ -211,11 +222,12 @@ def _contents(arrays: Mapping[str, np.ndarray], found: Any) -> Contents:
         features,
         record["names"],
         record["levels"],
-        checks.checked_statistics(arrays, record["n_rows"], features),
+        checks.checked_statistics(arrays, record["n_rows"], features, scales),
         prior,
         record["info"],
         checks.checked_sums(arrays, record["edge_sums"], len(draws), features),
         record["counters"],
+        scales,
     )
 
 

@@ -220,6 +220,11 @@ def centrality_table(
     """Centrality of every variable: mean, sd, median and shortest interval over the draws."""
     import pandas
 
+    if kind == "expected influence" and (posterior._dimension > 1).any():
+        raise DataError(
+            "The strength of a pair with a nominal variable has no sign, so that there is no expected "
+            "influence; use kind='strength'."
+        )
     if kind in FAST_CENTRALITY:
         values = node_totals(posterior._joined, posterior.features, kind)
     elif kind in SLOW_CENTRALITY:

@@ -269,7 +269,7 @@ def _typical_ess(ess: np.ndarray, table: CliqueDraws, moving: np.ndarray | None)
 
 
 def log10_bayes_factors(
-    inclusion: np.ndarray, prior_odds: np.ndarray, effective: np.ndarray
+    inclusion: np.ndarray, prior_odds: np.ndarray, effective: np.ndarray, settled: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log10 Bayes factors of presence against absence (8.2), and where they are only bounds.
 
@@ -278,6 +278,7 @@ def log10_bayes_factors(
     inclusion : posterior inclusion probabilities (M,)
     prior_odds : prior odds of inclusion (M,), infinite where forced and zero where forbidden
     effective : effective number of draws behind each probability (M,)
+    settled : whether the chains agree and have draws enough; if not, no factor says more than so many draws
 
     Returns
     -------
@@ -286,9 +287,11 @@ def log10_bayes_factors(
     bound : array of str (M,)
         ``">"`` or ``"<"`` where the factor is beyond the number given, ``"prior"`` where the prior decides.
     """
-    certain = np.minimum(inclusion, 1 - inclusion) < ROUNDING
-    # n effective draws without a single flip cannot tell posterior odds beyond about n to one.
-    least = np.where(certain, 1 / (effective + 1), 0.0)
+    # n effective draws without a single flip cannot tell posterior odds beyond about n to one. An engine's
+    # own probabilities tell more, but only if the chains have been everywhere.
+    resolved = 1 / (np.maximum(effective, 1) + 1)
+    certain = np.minimum(inclusion, 1 - inclusion) < (ROUNDING if settled else resolved)
+    least = np.where(certain, resolved, 0.0)
     probability = np.clip(inclusion, least, 1 - least)
     bound = np.where(certain, np.where(inclusion < 0.5, "<", ">"), "").astype(object)
     decided = ~((prior_odds > 0) & np.isfinite(prior_odds))
@@ -302,15 +305,23 @@ def log10_bayes_factors(
 EVIDENCE = ("strong absence", "absence", "inconclusive", "presence", "strong presence")
 
 
-def evidence_category(log10_bf: np.ndarray, thresholds: tuple[float, float] = (3, 10)) -> np.ndarray:
-    """One of the five words of ``EVIDENCE`` for each log10 Bayes factor.
+def evidence_category(
+    log10_bf: np.ndarray, thresholds: tuple[float, float] = (3, 10), bound: np.ndarray | None = None
+) -> np.ndarray:
+    """One of the five words of ``EVIDENCE`` for each log10 Bayes factor, which may be a bound.
 
     Examples
     --------
     >>> evidence_category(np.log10([0.02, 0.5, 4, 300])).tolist()
     ['strong absence', 'inconclusive', 'presence', 'strong presence']
+    >>> evidence_category(np.log10([4, 300]), bound=np.array([">", "<"])).tolist()
+    ['presence', 'inconclusive']
     """
     weak, strong = np.log10(thresholds)
+    if bound is not None:
+        # "At most 300" is no evidence for anything, nor is "at least 1/300".
+        log10_bf = np.where(bound == "<", np.minimum(log10_bf, 0), log10_bf)
+        log10_bf = np.where(bound == ">", np.maximum(log10_bf, 0), log10_bf)
     # A factor that equals the threshold up to rounding reaches it.
     value = log10_bf + np.sign(log10_bf) * 1e-12
     level = (value >= weak).astype(int) + (value >= strong) - (value <= -weak) - (value <= -strong)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.draws import convergence
 from edgewise.errors import DataError
 from edgewise.features import Clique
-from edgewise.posterior import structure, summaries
+from edgewise.posterior import levels, structure
 from edgewise.posterior.columns import SUMMARY, edge_column
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ def edge_table(
         columns["variable_2"] = names[members[:, 1]]
     else:
         columns["variables"] = [tuple(names[row[row >= 0]]) for row in members]
+    if not posterior.scales.all_binary:
+        columns["measure"] = levels.measures(posterior)
     for name in SUMMARY:
         columns[name] = edge_column(posterior, name, coding, thresholds, probability)
     return pandas.DataFrame(columns)
@@ -48,24 +49,7 @@ def bias_table(posterior: Posterior, coding: str, probability: float) -> pandas.
     import pandas
 
     values = np.moveaxis(posterior.biases(coding), 2, 0)
-    flat = values.reshape(len(values), -1)
-    ordered = np.sort(flat, axis=1)
-    low, high = summaries.shortest_interval(ordered, probability)
-    unknown = np.full(len(values), np.nan)
-    enough = posterior.n_draws >= convergence.FEWEST_DRAWS
-    return pandas.DataFrame(
-        {
-            "variable": posterior.names,
-            "mean": flat.mean(axis=1),
-            "sd": flat.std(axis=1, ddof=1) if flat.shape[1] > 1 else np.zeros(len(flat)),
-            "median": np.median(ordered, axis=1),
-            "hdi_low": low,
-            "hdi_high": high,
-            "r_hat": convergence.rank_r_hat(values) if enough else unknown,
-            "ess_bulk": convergence.bulk_ess(values) if enough else unknown,
-            "ess_tail": convergence.tail_ess(values) if enough else unknown,
-        }
-    )
+    return pandas.DataFrame({"variable": posterior.names, **levels.described(values, probability)})
 
 
 def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:
@@ -76,7 +60,7 @@ def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:
         raise DataError(f"threshold must lie between 0 and 1, not {threshold!r}.")
     names = posterior.names
     graph: networkx.Graph = networkx.Graph(threshold=threshold)
-    graph.add_nodes_from((name, {"bias": float(bias)}) for name, bias in zip(names, posterior._bias))
+    graph.add_nodes_from(zip(names, _node_values(posterior)))
     if not posterior.features.pairs_only:
         shared = posterior.pair_values("adjacency")
         for i, j in zip(*np.nonzero(np.triu(shared >= threshold, 1))):
@@ -86,6 +70,7 @@ def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:
         posterior.edge_values(name)
         for name in ("inclusion", "log10_bf", "evidence", "mean", "mean_if_included")
     )
+    measure = levels.measures(posterior)
     for k in np.flatnonzero(inclusion >= threshold).tolist():
         i, j = posterior.features.members[k]
         graph.add_edge(
@@ -97,7 +82,20 @@ def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:
             coupling=float(mean[k]),
             coupling_if_included=float(mean_if[k]) if np.isfinite(mean_if[k]) else 0.0,
         )
+        if not posterior.scales.all_binary:
+            graph.edges[names[i], names[j]]["measure"] = str(measure[k])
     return graph
+
+
+def _node_values(posterior: Posterior) -> list[dict[str, Any]]:
+    """What the nodes of a graph carry."""
+    if posterior.scales.all_binary:
+        return [{"bias": float(bias)} for bias in posterior._bias]
+    thresholds = posterior.scales.thresholds(posterior._bias)
+    return [
+        {"kind": scale.kind, "levels": [str(label) for label in scale.labels], "thresholds": found.tolist()}
+        for scale, found in zip(posterior.scales, thresholds)
+    ]
 
 
 def graph_table(posterior: Posterior, n: int) -> pandas.DataFrame:
@@ -171,12 +169,19 @@ def datatree(posterior: Posterior, edges: Sequence[Clique] | None) -> xarray.Dat
     else:
         chosen = np.array([posterior.features.index(edge, posterior.names) for edge in edges], int)
     theta = np.moveaxis(posterior._table.dense(chosen), 0, 2)
+    if posterior.scales.all_binary:
+        bias, axis, places = posterior.biases(), "variable", list(posterior.names)
+    else:
+        every = [levels.threshold_draws(posterior, i) for i in range(posterior.n_variables)]
+        bias, axis = np.concatenate(every, axis=2), "level"
+        labelled = zip(posterior.names, posterior.levels)
+        places = [f"{name} = {label}" for name, labels in labelled for label in labels]
     tree = from_dict(
         {
             "posterior": {
                 "theta": theta,
                 "indicator": (theta != 0).astype(np.int8),
-                "bias": posterior.biases(),
+                "bias": bias,
                 "inclusion_rate": posterior.inclusion_rate,
                 "slab_scale": posterior.slab_scale,
                 "n_edges": posterior.n_edges,
@@ -184,9 +189,9 @@ def datatree(posterior: Posterior, edges: Sequence[Clique] | None) -> xarray.Dat
         },
         coords={
             "edge": posterior.candidates[chosen].astype(str),
-            "variable": list(posterior.names),
+            axis: places,
         },
-        dims={"theta": ["edge"], "indicator": ["edge"], "bias": ["variable"]},
+        dims={"theta": ["edge"], "indicator": ["edge"], "bias": [axis]},
     )
     tree.attrs["edgewise_info"] = json.dumps(posterior.info)
     return tree
