@@ -92,6 +92,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         What to do about rows with blank cells.
     constant : {"error", "keep", "drop"}
         What to do about columns with one level.
+    drop_columns : list of names or numbers, optional
+        Columns that are no variables. They may be there or not in rows given later.
 
     Attributes
     ----------
@@ -154,6 +156,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint_every: float = RunOptions.checkpoint_every,
         missing: str = "error",
         constant: str = "error",
+        drop_columns: Sequence[str | int] | None = None,
     ) -> None:
         self.engine = engine
         self.chains = chains
@@ -176,6 +179,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.checkpoint_every = checkpoint_every
         self.missing = missing
         self.constant = constant
+        self.drop_columns = drop_columns
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of `X`.
@@ -198,7 +202,13 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._check_prior()
         options = self._options(seed=_seed(self.random_state))
         self._note_columns(X)
-        data = read_data(X, sample_weight=sample_weight, missing=self.missing, constant=self.constant)
+        data = read_data(
+            X,
+            sample_weight=sample_weight,
+            missing=self.missing,
+            constant=self.constant,
+            drop_columns=self.drop_columns,
+        )
         if not hasattr(self, "n_features_in_"):
             self.n_features_in_ = data.n_variables
         self._question = pose(data, self.prior, self.features)

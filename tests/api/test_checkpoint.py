@@ -424,7 +424,7 @@ from edgewise.errors import FileError
 try:
     run(toy_problem(), RunOptions(
         engine=TOY, chains=2, min_draws=20_000, max_draws=20_000, target_ess=None, seed=7, progress=False,
-        checkpoint=sys.argv[1], checkpoint_every=0.2))
+        checkpoint=sys.argv[1], checkpoint_every=0.01))
 except FileError as error:
     print(error)
     sys.exit(3)

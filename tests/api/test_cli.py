@@ -103,7 +103,7 @@ def test_data_of_another_fit_are_noticed(fitted: Path, votes: Path, tmp_path: Pa
     part = tmp_path / "part.csv"
     part.write_text("\n".join(lines[:40]))
     note = edgewise("report", fitted, "--data", part, "--missing", "drop", "-o", tmp_path / "r.html").stderr
-    assert "does not hold exactly the 75 rows of the fit" in note
+    assert "is not the table of the fit: it has 36 rows where the fit had 75 rows" in note
 
 
 def test_compare_two_posteriors(fitted: Path, votes: Path, tmp_path: Path):
@@ -248,4 +248,17 @@ def test_simulate(kind: str, extra: list[str], shape: tuple[int, int | None], tm
 
 
 def test_simulate_refuses_unknown_kinds():
-    assert "the kinds are block" in edgewise("simulate", "cube", code=2).stderr
+    assert "the kinds are survey, block" in edgewise("simulate", "cube", code=2).stderr
+
+
+def test_prior_shows_what_it_expects(tmp_path: Path):
+    picture = tmp_path / "prior.png"
+    arguments = ["prior", "--variables", "6", "--rows", "200", "--sigma0", "2", "-o", str(picture)]
+    words = edgewise(*arguments, "--networks", "2").stdout
+    assert "6 variables, 15 pairs" in words
+    assert "With 200 rows" in words
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    told = json.loads(edgewise(*arguments, "--json").stdout)
+    assert told["prior"]["slab"]["sigma0"] == 2
+    assert 6 < told["largest_factor_against"] < 8
+    assert "one of them" in edgewise(*arguments, "--slab", "3", "3", code=2).stderr

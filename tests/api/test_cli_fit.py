@@ -188,7 +188,7 @@ def test_features_and_settings_reach_the_engine(votes: Path, tmp_path: Path):
     posterior = load_posterior(tmp_path / "t" / "posterior.nc")
     assert posterior.n_cliques == 4
     assert posterior.info["warm_up"] == 7
-    assert "cliques included" in edgewise("summary", tmp_path / "t").stdout
+    assert "Which cliques are included" in edgewise("summary", tmp_path / "t").stdout
     refusal = edgewise("summary", tmp_path / "t", "--coding", "ising", code=1).stderr
     assert "Use --coding binary" in refusal
     assert "no setting" in edgewise(*common, "-o", tmp_path / "u", "--set", "colour=red", code=1).stderr

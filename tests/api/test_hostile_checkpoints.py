@@ -20,29 +20,33 @@ from edgewise.priors import Prior
 from edgewise.run.chains import run
 from edgewise.run.checkpoint import Checkpoint
 from edgewise.run.options import RunOptions
+from levels import level_problem
 
 ENGINES = {
     "exact": ("exact", 2, {"warm_up": 20}),
     "particle": ("particle", 2, {"warm_up": 60, "particles": 64}),
     "particle on triples": ("particle", 3, {"warm_up": 60, "particles": 64}),
     "langevin": ("langevin", 2, {"warm_up": 20, "thin": 2, "particles": 16}),
+    "levels": ("exact", 2, {"warm_up": 20}),
 }
 
 
-def problem(order):
-    data = read_data(np.random.default_rng(0).integers(0, 2, (40, 5)))
-    features = Features.up_to(5, order)
+def problem(name):
     prior = Prior(forced=[(0, 1)], forbidden=[(2, 3)], edge_probability={(1, 2): 0.7})
+    if name == "levels":
+        return level_problem(prior)
+    data = read_data(np.random.default_rng(0).integers(0, 2, (40, 5)))
+    features = Features.up_to(5, ENGINES[name][1])
     return Problem(features, sufficient_statistics(data, features), prior.resolve(features))
 
 
 def go_on(path, name, draws=12):
-    engine, order, settings = ENGINES[name]
+    engine, _, settings = ENGINES[name]
     options = RunOptions(
         engine=engine, settings=settings, checkpoint=path, chains=2, min_draws=draws, max_draws=draws,
         target_ess=None, seed=3, progress=False, n_jobs=1,
     )  # fmt: skip
-    return run(problem(order), options)
+    return run(problem(name), options)
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +202,30 @@ def test_states_that_contradict_themselves(copied, change):
         go_on(path, "exact")
 
 
+def another_strength(arrays, manifest):
+    arrays["chain0.theta"][0] += 1e-3  # the first pair is forced, and has a matrix
+
+
+def a_matrix_without_its_candidate(arrays, manifest):
+    arrays["chain0.blocks"][:] = 0.5
+
+
+def centred_outside(arrays, manifest):
+    arrays["chain0.score_centres"][0, 0] = 1.5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [swap_listed, couple_the_inactive, another_strength, a_matrix_without_its_candidate, centred_outside],
+    ids=lambda change: change.__name__,
+)
+def test_states_with_matrices_that_contradict_themselves(copied, change):
+    path = copied("levels")
+    rewrite(path, change)
+    with pytest.raises(FileError, match=r"is damaged: nothing can go on from chain 0"):
+        go_on(path, "levels")
+
+
 MANIFESTS = {
     "an absolute path": lambda m: m["segments"][0].update(file="/etc/passwd"),
     "a path upwards": lambda m: m["segments"][0].update(file="../c/draws-00000001.npz"),
@@ -258,6 +286,39 @@ def test_segments_that_are_no_draws(copied, what):
     path = copied("exact")
     rewrite(path, lambda arrays, _: DRAWS[what](arrays), kind="draws")
     with pytest.raises(FileError, match=r"is damaged \(draws-0"):
+        go_on(path, "exact")
+
+
+MATRICES = {
+    "no matrices": lambda a: a.pop("chain0.blocks"),
+    "no places": lambda a: a.pop("chain0.block_indptr"),
+    "neither": lambda a: [a.pop("chain0.blocks"), a.pop("chain0.block_indptr")],
+    "an entry that is NaN": lambda a: a["chain0.blocks"].__setitem__(0, np.nan),
+    "an entry of another matrix": lambda a: a["chain0.blocks"].__setitem__(0, 9.0),
+    "places that fall": lambda a: a["chain0.block_indptr"].__setitem__(1, -5),
+    "places beyond the end": lambda a: a["chain0.block_indptr"].__setitem__(-1, 10**9),
+    "fewer entries": lambda a: a.update({"chain0.blocks": a["chain0.blocks"][:-1]}),
+    "entries in another type": lambda a: a.update({"chain0.blocks": a["chain0.blocks"].astype(np.float32)}),
+    "entries with two axes": lambda a: a.update({"chain0.blocks": a["chain0.blocks"][None]}),
+    "thresholds of another model": lambda a: a.update({"chain0.biases": a["chain0.biases"][:, :5]}),
+}
+
+
+@pytest.mark.parametrize("what", MATRICES)
+def test_segments_whose_matrices_are_wrong(copied, what):
+    path = copied("levels")
+    rewrite(path, lambda arrays, _: MATRICES[what](arrays), kind="draws")
+    with pytest.raises(FileError, match=r"is damaged \(draws-0"):
+        go_on(path, "levels")
+
+
+def test_matrices_where_no_candidate_has_one(copied):
+    def add(arrays, _):
+        arrays["chain0.blocks"], arrays["chain0.block_indptr"] = np.zeros(0), np.zeros(9, np.int64)
+
+    path = copied("exact")
+    rewrite(path, add, kind="draws")
+    with pytest.raises(FileError, match="no candidate has one"):
         go_on(path, "exact")
 
 

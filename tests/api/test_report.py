@@ -19,6 +19,7 @@ from edgewise.data import read_data
 from edgewise.draws import Draws
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features, Statistics
+from edgewise.posterior.diagnostics import diagnose
 from edgewise.priors import FixedInclusion, FixedSlab, Prior
 from edgewise.report import write_edges_csv, write_report
 from edgewise.report.payload import MOST_EDGES, choose_edges
@@ -106,13 +107,37 @@ def test_the_page_has_all_its_parts(page):
     assert links <= {attributes.get("id") for _, attributes in page.elements}
 
 
-def test_the_answer_counts_every_candidate_once(page, posterior):
+@pytest.mark.parametrize(("persistence", "light"), [(0.99, "red"), (0.7, "amber")])
+def test_a_page_whose_light_is_not_green_says_so_first(persistence, light, tmp_path):
+    posterior = fake_posterior(9, seed=2, persistence=persistence)
+    found = diagnose(posterior)
+    assert found.light == light
+    page = Page(write_report(posterior, tmp_path / "page.html"))
+    assert page.attributes("body")[0]["data-light"] == light
+    assert page.text.index(found.banner.partition(": ")[2]) < page.text.index("What was asked")
+    if light == "red":
+        assert "is not counted while the light is red" in page.text
+        assert "included with strong evidence" not in page.text
+        assert "How many pairs the data decide is not known" in page.text
+    else:
+        assert "Provisionally:" in page.text
+        assert "counted withheld" in (tmp_path / "page.html").read_text()
+
+
+def test_the_answer_counts_every_candidate_once(tmp_path):
+    posterior = fake_posterior(9, draws=1500, seed=2, persistence=0.0)
+    assert diagnose(posterior).light == "green"
+    page = Page(write_report(posterior, tmp_path / "green.html"))
+    assert page.attributes("body")[0]["data-light"] == "green"
+    assert 'class="banner' not in (tmp_path / "green.html").read_text()
+    decided = int((posterior.edge_values("evidence") != "inconclusive").sum())
+    assert f"The data decide {decided} of 36 pairs." in page.text
     counts = posterior.summary()["evidence"].value_counts()
     for word in ("strong presence", "presence", "inconclusive", "absence", "strong absence"):
         assert re.search(rf"(?<!strong ){word}: {counts.get(word, 0):,}(?!\d)", page.text)
     assert sum(page.payload["counts"]) == posterior.n_cliques
     lead = re.search(
-        r"(\d+) edges? included with strong evidence and (\d+) with some; (\d+) undecided", page.text
+        r"(\d+) edges? included with strong evidence, (\d+) with some; (\d+) undecided", page.text
     )
     assert [int(part) for part in lead.groups()] == [
         counts.get(word, 0) for word in ("strong presence", "presence", "inconclusive")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from edgewise._version import __version__
-from edgewise.cli import doctor, fit, look, make, options, reproduce, use
+from edgewise.cli import doctor, fit, look, make, options, priors, reproduce, use
 from edgewise.cli.messages import EdgewiseGroup
 
 app = typer.Typer(
@@ -43,7 +43,9 @@ def edgewise(
 
     edgewise demo
 
-    edgewise fit votes.csv --group party --missing drop -o votes
+    edgewise simulate survey -o survey.csv
+
+    edgewise fit survey.csv --group region --missing drop -o survey
     """
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -57,6 +59,7 @@ for command in (look.summary, look.plot, look.report, look.compare):
 for command in (use.predict, use.sample, use.export):
     app.command(rich_help_panel="Use a posterior")(command)
 app.command(rich_help_panel="Other")(make.simulate)
+app.command(rich_help_panel="Other")(priors.prior)
 app.command(rich_help_panel="Other")(doctor.doctor)
 app.command(rich_help_panel="Other")(reproduce.reproduce)
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from edgewise.cli import options, running
-from edgewise.cli.messages import as_list, in_options
+from edgewise.cli import options, priors, running
+from edgewise.cli.messages import as_list
 from edgewise.cli.options import OUTPUT, PRIOR, SAMPLING
-from edgewise.errors import DataError
 from edgewise.run.options import MINIMUM_DRAWS, RunOptions
-
-if TYPE_CHECKING:
-    from edgewise.priors import Prior
 
 
 def fit(
@@ -109,37 +105,11 @@ def fit(
         int,
         typer.Option(min=2, help="Largest cliques: 2 for pairs, 3 for triples too.", rich_help_panel=PRIOR),
     ] = 2,
-    p0: Annotated[
-        float | None,
-        typer.Option(
-            help="Fixed prior probability of each edge.", show_default="learned", rich_help_panel=PRIOR
-        ),
-    ] = None,
-    beta: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="A B", help="Prior Beta(A, B) of p0.", show_default="5 5", rich_help_panel=PRIOR
-        ),
-    ] = None,
-    sigma0: Annotated[
-        float | None,
-        typer.Option(
-            help="Fixed standard deviation of couplings.", show_default="learned", rich_help_panel=PRIOR
-        ),
-    ] = None,
-    slab: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="SHAPE RATE",
-            help="Prior Gamma(SHAPE, RATE) of 1/sigma0^2.",
-            show_default="5 5",
-            rich_help_panel=PRIOR,
-        ),
-    ] = None,
-    bias_sd: Annotated[
-        float | None,
-        typer.Option(help="Standard deviation of the biases.", show_default="10", rich_help_panel=PRIOR),
-    ] = None,
+    p0: priors.P0 = None,
+    beta: priors.Beta = None,
+    sigma0: priors.Sigma0 = None,
+    slab: priors.Slab = None,
+    bias_sd: priors.BiasSd = None,
     forced: Annotated[
         list[str] | None,
         typer.Option(
@@ -235,7 +205,7 @@ def fit(
     edgewise fit votes.csv --group party --missing drop -o votes --resume
     """
     directory = output if output is not None else default_directory(data)
-    prior = make_prior(p0, beta, sigma0, slab, bias_sd)
+    prior = priors.make_prior(p0, beta, sigma0, slab, bias_sd)
     least, most = running.limits(draws, max_draws)
     request = running.Request(
         directory=directory,
@@ -291,34 +261,6 @@ def default_directory(data: str) -> Path:
     name = re.sub(r"\.npz:", "-", Path(data).name)
     stem = re.sub(r"(\.(csv|tsv|txt|gz|npz|npy|parquet))+$", "", name, flags=re.IGNORECASE)
     return Path(f"{stem or 'data'}-edgewise")
-
-
-def make_prior(
-    p0: float | None,
-    beta: tuple[float, float] | None,
-    sigma0: float | None,
-    slab: tuple[float, float] | None,
-    bias_sd: float | None,
-) -> Prior:
-    """The prior of the options; what is not given is as in Chen & Welling (2012)."""
-    from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
-
-    for first, second, given in (("--p0", "--beta", (p0, beta)), ("--sigma0", "--slab", (sigma0, slab))):
-        if None not in given:
-            raise typer.BadParameter(
-                f"{first} fixes what {second} would let the data decide; give one of them"
-            )
-    parts: dict[str, Any] = {}
-    try:
-        if p0 is not None or beta is not None:
-            parts["inclusion"] = FixedInclusion(p0) if p0 is not None else BetaInclusion(*(beta or ()))
-        if sigma0 is not None or slab is not None:
-            parts["slab"] = FixedSlab(sigma0) if sigma0 is not None else GammaSlab(*(slab or ()))
-        if bias_sd is not None:
-            parts["bias"] = NormalBias(bias_sd)
-    except DataError as error:
-        raise typer.BadParameter(in_options(str(error))) from None
-    return Prior(**parts)
 
 
 def parse_settings(values: list[str] | None) -> dict[str, Any] | None:

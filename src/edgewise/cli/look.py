@@ -10,7 +10,7 @@ import typer
 
 from edgewise.cli import options
 from edgewise.cli.files import binary_target
-from edgewise.cli.messages import say, tell
+from edgewise.cli.messages import in_options, say, tell
 from edgewise.errors import DataError
 
 
@@ -195,7 +195,7 @@ def report(
 
     edgewise report votes --data votes.csv --group party --missing drop --title "Votes of 1984" -o votes.html
     """
-    from edgewise.report.build import build_report, write_report
+    from edgewise.report.build import build_report, write_page
 
     found = options.open_posterior(posterior)
     rows = None if data is None else options.read_same_data(data, found, missing, group, weights)
@@ -204,13 +204,14 @@ def report(
         "title": title,
         "grid": None if grid is None else options.parse_grid(grid),
     }
+    page = build_report(found, **settings, wording=in_options)
     if output == "-":
         import sys
 
-        sys.stdout.buffer.write(build_report(found, **settings).encode())
+        sys.stdout.buffer.write(page.encode())
         return
     path = Path(output) if output is not None else options.find_posterior(posterior).with_name("report.html")
-    tell(f"Written: {write_report(found, path, **settings)} (open it in a browser)")
+    tell(f"Written: {write_page(page, path)} (open it in a browser)")
 
 
 def compare(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +27,7 @@ DEMO_OUTCOME = "progression"
 FOUND, LIKELY, UNLIKELY = 0.9, 0.75, 0.25
 # Standard errors of a plain association that catches the eye, and of one that does not.
 SEEN, UNSEEN = 3.0, 1.0
-KINDS = ("block", "lattice", "chain", "ring", "tree", "erdos-renyi", "barabasi-albert")
+KINDS = ("survey", "block", "lattice", "chain", "ring", "tree", "erdos-renyi", "barabasi-albert")
 
 
 def simulate(
@@ -41,7 +42,7 @@ def simulate(
     ],
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of rows.")] = 1000,
     variables: Annotated[
-        int, typer.Option("--variables", "-p", min=2, help="Number of variables; block has 12.")
+        int, typer.Option("--variables", "-p", min=2, help="Number of variables; survey and block have 12.")
     ] = 20,
     size: Annotated[
         str,
@@ -68,6 +69,10 @@ def simulate(
 
     [bold]Examples[/bold]
 
+    edgewise simulate survey -o survey.csv
+
+    edgewise fit survey.csv --group region --missing drop -o survey
+
     edgewise simulate lattice --size 5x5 -n 500 --seed 1 -o data.csv --truth truth.json
 
     edgewise fit data.csv -o fit && edgewise compare fit truth.json
@@ -77,22 +82,28 @@ def simulate(
     import numpy as np
 
     from edgewise import datasets
+    from edgewise.datasets.survey import as_answered
     from edgewise.predict.mixtures import sample_rows
 
     if kind not in KINDS:
         raise typer.BadParameter(f"There is no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     rng = np.random.default_rng(seed)
-    if kind == "block":
+    if kind == "survey":
+        model = datasets.survey_model()
+    elif kind == "block":
         model = datasets.block_model(rng)
     elif kind == "lattice":
         model = datasets.lattice_model(rng, *options.parse_grid(size))
     else:
         model = datasets.random_model(variables, degree, kind=kind, seed=rng)
     rows = sample_rows([model], number, rng)
-    names = model.names or tuple(f"x{k}" for k in range(model.n_variables))
+    names: Sequence[str] = model.names or tuple(f"x{k}" for k in range(model.n_variables))
+    cells: list[list[Any]] = rows.tolist()
+    if kind == "survey":
+        names, cells = as_answered(rows, rng)
     if truth is not None:
         replace_bytes(truth, (model.to_json() + "\n").encode())
-    write_text(output, csv_text(names, rows.tolist()))
+    write_text(output, csv_text(names, cells))
     if output != "-":
         shape = f"{number:,} rows, {model.n_variables} variables"
         tell(f"Written: {output} ({shape}, {len(model.cliques)} true edges)")

@@ -205,8 +205,8 @@ _WORDS = {
     "n_jobs": "--jobs",
     "checkpoint_every": "--checkpoint-every",
 }
-_SENTENCES = (
-    (r"extend\(draws=([\d,]+)\)", r"--resume (about \1 more draws per chain)"),
+_SENTENCES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"extend\(draws=(\d+)\)", lambda found: f"--resume (about {int(found[1]):,} more draws per chain)"),
     (r"extend\(draws=\.\.\.\)", "--resume"),
     (r"FixedInclusion's p0", "--p0"),
     (r"FixedInclusion\(([^)]*)\)", r"--p0 \1"),
@@ -215,6 +215,7 @@ _SENTENCES = (
     (r"GammaSlab's shape", "SHAPE of --slab"),
     (r"GammaSlab's rate", "RATE of --slab"),
     (r"FixedSlab's sigma0", "--sigma0"),
+    (r"FixedSlab\(([^)]*)\)", r"--sigma0 \1"),
     (r"NormalBias's sd", "--bias-sd"),
     (r"more than max_time=[\d.e+-]+ s allows", "more than --max-time allows"),
     (r"\(max_time=([\d.e+-]+ s)\)", r"(--max-time \1)"),
@@ -222,6 +223,8 @@ _SENTENCES = (
     (r"\bfeatures=(\d+)( or a list)?", r"--features \1"),
     (r"\b(group|columns) asks for", r"--\1 asks for"),
     (r", for instance with str\.lower\(\) in pandas", ""),
+    (r"give shape=\(height, width\)", "give their rows and columns with --grid, for instance --grid 8x8"),
+    (r"give the right shape", "give their rows and columns with --grid"),
 )
 
 
@@ -261,7 +264,14 @@ def as_list(names: Sequence[Any]) -> str:
 
 def explain(error: Exception) -> str:
     """An error in the words of the command line, with the command that gets round it where there is one."""
-    remedy: Mapping[str, Any] = getattr(error, "remedy", {})
+    remedy: dict[str, Any] = dict(getattr(error, "remedy", {}))
+    label = getattr(error, "label", None)
+    if label is not None:
+        # What labels the rows is worth keeping: the report shows the groups.
+        remedy = {"group": label, **remedy}
+        remedy["drop_columns"] = [name for name in remedy["drop_columns"] if name != label]
+        if not remedy["drop_columns"]:
+            del remedy["drop_columns"]
     text = str(error)
     if remedy:
         text = text.partition("\nTo go on without repairing it:")[0]

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgewise.cli.messages import session
-from edgewise.errors import FileError
+from edgewise.errors import DataError, FileError
 
 if TYPE_CHECKING:
     from edgewise.data import BinaryData
+    from edgewise.data.problems import TableError
     from edgewise.posterior.posterior import Posterior
 
 DATA, PRIOR, SAMPLING, OUTPUT = "Data", "Prior", "Sampling", "Output"
 
-ENGINES = ("auto", "exact", "particle", "langevin")
+ENGINES = ("auto", "exact", "particle", "surrogate", "langevin")
 PLOT_KINDS = (
     "network",
     "inclusion",
@@ -261,20 +262,45 @@ def read_same_data(
     """Read the table of a fit again: the posterior's own columns, and a word if the rows are others."""
     from edgewise.cli.messages import say
     from edgewise.data import read_data
+    from edgewise.data.problems import TableError
 
-    data = read_data(
-        source,
-        columns=list(posterior.names),
-        group=group,
-        sample_weight=weights,
-        missing=missing.value,
-        constant="keep",
-    )
+    try:
+        data = read_data(
+            source,
+            columns=list(posterior.names),
+            group=group,
+            sample_weight=weights,
+            missing=missing.value,
+            constant="keep",
+        )
+    except TableError as error:
+        raise _of_the_fit(error) from None
     digest = posterior.info.get("data_digest")
     if digest and digest != data.digest():
+        rows = posterior.info.get("n_rows", data.n_rows)
+        others = "other cells" if rows == data.n_rows else f"{data.n_rows:,} rows"
         say(
-            f"{source} does not hold exactly the {posterior.info.get('n_rows', 'same')} rows of the fit "
-            f"(it has {data.n_rows:,}); what follows compares the posterior with these rows.",
+            f"{source} is not the table of the fit: it has {others} where the fit had {rows:,} rows of its "
+            "own; what follows compares the posterior with these rows.",
             "Note",
         )
     return data
+
+
+def _of_the_fit(error: TableError) -> DataError:
+    """What is wrong with a table whose columns are those of a fit: none of them can be left out."""
+    from edgewise.data.problems import listing
+
+    asked = [
+        re.match(r"columns asks for a column ('.*?'|\".*?\"), which", part.text) for part in error.problems
+    ]
+    absent = [found[1] for found in asked if found]
+    if absent:
+        return DataError(
+            f"{error.origin} does not have all variables of the fit; there is no column {listing(absent)}."
+        )
+    text = str(error).partition("\nTo go on without")[0]
+    changed = DataError(re.sub(r"[;,]?( or)?[^;,:]* with drop_columns=\[[^\]]*\]", "", text))
+    if set(error.remedy) == {"missing"}:
+        vars(changed).update(remedy=error.remedy, rows_left=error.rows_left, columns_left=error.columns_left)
+    return changed

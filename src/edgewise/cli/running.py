@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewise.cli.messages import WRONG, as_list, command_line, say, session, tell
+from edgewise.cli.messages import WRONG, as_list, command_line, in_options, say, session, tell
 from edgewise.errors import DataError, FileError, printable
 from edgewise.run.options import TARGET_ESS, RunOptions
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from edgewise.priors import Prior
 
 CHECKPOINT = "checkpoint"
-ORDINARY_WORDS = {
-    *(("n", "y"), ("no", "yes"), ("false", "true"), ("f", "t"), ("absent", "present"), ("-", "+")),
-    ("off", "on"),
-}
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,10 @@ def make_directory(request: Request) -> None:
 def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
     """Say what was read, what was done to it, and which text columns have become variables."""
     tell(f"{printable(origin, keep='')}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
-    odd = [] if chosen else labels_among_variables(data)
+    from edgewise.data.notes import label_columns
+
+    words = dict(zip(data.names, data.levels))
+    odd = [] if chosen else [(name, *words[name]) for name in label_columns(data.names, data.levels)]
     said_below = tuple(
         f"1 text column is a variable with {zero!r} as 0 and {one!r} as 1: {name}"
         for name, zero, one in odd[:5]
@@ -125,20 +124,6 @@ def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
         )
     if len(odd) > 5:
         say(f"the same holds for {len(odd) - 5:,} more text columns.", "Note")
-
-
-def labels_among_variables(data: BinaryData) -> list[tuple[str, str, str]]:
-    """Text columns that look like labels rather than answers: with words that few columns share."""
-    pairs = [tuple(str(label) for label in pair) for pair in data.levels]
-    words = set(data.text_columns)
-    most = max((pairs.count(pair) for pair in set(pairs)), default=0)
-    return [
-        (name, pair[0], pair[1])
-        for name, pair in zip(data.names, pairs)
-        if name in words
-        and (pair[0].casefold(), pair[1].casefold()) not in ORDINARY_WORDS
-        and (pairs.count(pair) < most or most == 1)
-    ]
 
 
 def run(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
@@ -165,7 +150,9 @@ def run(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
     write_edges_csv(posterior, request.directory / "edges.csv", coding=request.coding)
     asked = options.target_ess
     found = diagnose(posterior, asked if isinstance(asked, float | int) else TARGET_ESS)
-    page = build_report(posterior, data=data, grid=request.grid, title=request.title, found=found)
+    page = build_report(
+        posterior, data=data, grid=request.grid, title=request.title, found=found, wording=in_options
+    )
     write_page(page, request.directory / "report.html")
     return posterior, found
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from edgewise.cli.messages import in_options, session
 from edgewise.errors import printable
+from edgewise.posterior.columns import signed
 
 if TYPE_CHECKING:
     import pandas
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
 
 COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
+BANNERS = {"amber": "black on yellow", "red": "white on red"}
 WIDE = 500
+# Columns of a table at most, in a wider terminal or none: wider ones wrap where people paste them.
+MOST_COLUMNS = 100
 _FACTS = ("engine", "seed", "stop_reason", "interrupted", "warm_up_unfinished", "seconds", "command")
 
 
@@ -54,25 +58,6 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
-def answer(posterior: Posterior) -> str:
-    """The answer in one sentence: how many edges, with which evidence."""
-    from edgewise.plots.source import categories
-    from edgewise.plots.style import SET_BY_PRIOR
-
-    found = categories(posterior)
-    count = {word: int((found == word).sum()) for word in set(found.tolist())}
-    noun = "edge" if posterior.features.pairs_only else "clique"
-    strong = count.get("strong presence", 0)
-    text = (
-        f"{strong:,} {noun}{'s' * (strong != 1)} included with strong evidence, {count.get('presence', 0):,} "
-        f"with some; {count.get('inconclusive', 0):,} undecided; {count.get('absence', 0):,} excluded with "
-        f"some evidence, {count.get('strong absence', 0):,} with strong."
-    )
-    if count.get(SET_BY_PRIOR):
-        text += f" {count[SET_BY_PRIOR]:,} set by the prior."
-    return text
-
-
 def ordered_edges(posterior: Posterior, coding: str) -> pandas.DataFrame:
     """The table of edges, most probable first."""
     table = posterior.summary(coding=coding)
@@ -91,56 +76,97 @@ def show_posterior(
     """Print the answer, the quality of the draws and the most probable edges."""
     from rich.text import Text
 
-    out = console()
+    from edgewise.posterior.verdict import judge
+
+    out, verdict = console(), judge(posterior, found)
+    show_banner(out, found)
     rows = float(posterior.statistics.n_rows)
     noun = "edge" if posterior.features.pairs_only else "clique"
     out.print(
         f"{rows:,.10g} rows, {posterior.n_variables:,} variables, {posterior.n_cliques:,} candidate {noun}s; "
         f"{posterior.n_chains} chains x {posterior.n_draws:,} draws ({posterior.info.get('engine', '?')})"
     )
-    out.print(Text(answer(posterior), "bold"))
+    out.print(Text(verdict.answer, "bold" if found.light == "green" else "dim"))
     number = posterior.n_edges
     low, high = np.quantile(number, [0.025, 0.975])
-    out.print(
-        f"Number of {noun}s: {number.mean():,.1f} on average, {low:,.0f} to {high:,.0f} with 95 % certainty."
-    )
+    if not verdict.withheld:
+        out.print(
+            f"Number of {noun}s: {number.mean():,.1f} on average, {low:,.0f} to {high:,.0f} with 95 % "
+            "certainty."
+        )
     line = Text("Quality of the computation: ")
     line.append(found.light, f"bold {COLOURS[found.light]}")
-    out.print(line.append(f", {found.meaning}."))
+    out.print(line.append(f", {found.meaning}. {verdict.learned}"))
+    if verdict.nothing_excluded:
+        out.print(in_options(verdict.nothing_excluded))
     for message in found.messages:
         out.print(f"  {in_options(message)}")
     table = ordered_edges(posterior, coding)
     shown = table if top == 0 else table.head(top)
     if len(shown):
         out.print()
-        out.print(_edge_table(shown, noun, coding))
+        out.print(_edge_table(shown, noun, coding, out), style="" if found.light == "green" else "dim")
     if len(table) > len(shown):
         out.print(f"... and {len(table) - len(shown):,} more ({rest}).")
 
 
-def _edge_table(table: pandas.DataFrame, noun: str, coding: str) -> Any:
+def show_banner(out: Console, found: Diagnostics) -> None:
+    """Say before everything else that the result is not to be trusted, where it is not."""
+    from rich.text import Text
+
+    if found.banner:
+        word, _, rest = found.banner.partition(":")
+        line = Text(f" {word.upper()} ", f"bold {BANNERS[found.light]}")
+        out.print(line.append(f" {rest.strip()}", f"bold {COLOURS[found.light]}"))
+        out.print()
+
+
+def _edge_table(table: pandas.DataFrame, noun: str, coding: str, out: Console) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     symbol = "coupling" if coding == "binary" else "coupling J"
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column(noun, overflow="fold")
-    for heading in ("probability", "Bayes factor", symbol, "95 % interval", "R-hat"):
+    grid.add_column(noun, no_wrap=True)
+    for heading in ("prob.", "Bayes factor", symbol, "95 % interval"):
         grid.add_column(heading, justify="right", no_wrap=True)
     grid.add_column("evidence", no_wrap=True)
     rows: Any = table.itertuples()
-    for row in rows:
-        r_hat = "" if math.isnan(row.r_hat) else f"{row.r_hat:.3f}"
-        grid.add_row(
-            Text(printable(str(row.edge), keep="")),
+    cells = [
+        (
             f"{row.inclusion:.3f}",
             bayes_factor(row.log10_bf, row.bf_bound),
-            f"{row.mean:+.2f}",
-            f"[{row.hdi_low:+.2f}, {row.hdi_high:+.2f}]",
-            r_hat,
+            signed(row.mean),
+            f"{signed(row.hdi_low)} to {signed(row.hdi_high)}",
             "set by the prior" if row.bf_bound == "prior" else str(row.evidence),
         )
+        for row in rows
+    ]
+    headings = [str(column.header) for column in grid.columns[1:]]
+    others = sum(2 + max(map(len, column)) for column in zip(headings, *cells))
+    room = max(20, min(out.width, MOST_COLUMNS) - others)
+    for edge, row_cells in zip(table["edge"], cells):
+        grid.add_row(Text(fitted(printable(str(edge), keep=""), room)), *row_cells)
     return grid
+
+
+def fitted(edge: str, room: int) -> str:
+    """The name of an edge in at most `room` letters, its longer names shortened.
+
+    >>> fitted("sleep -- a name that is very long indeed", 24)
+    'sleep -- a name that is…'
+    """
+    if len(edge) <= room:
+        return edge
+    names = edge.split(" -- ")
+    share, short = (room - 4 * (len(names) - 1)) // len(names), []
+    # What short names leave over is given to the others.
+    spare = sum(max(0, share - len(name)) for name in names)
+    longer = max(1, sum(len(name) > share for name in names))
+    for name in names:
+        most = share + spare // longer
+        short.append(name if len(name) <= most else name[: max(1, most - 1)].rstrip() + "…")
+    return " -- ".join(short)
 
 
 def bayes_factor(log10: float, bound: str) -> str:
@@ -163,8 +189,11 @@ def bayes_factor(log10: float, bound: str) -> str:
 
 def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "binary") -> dict[str, Any]:
     """Everything `show_posterior` says, for programs."""
+    from edgewise.posterior.verdict import judge
+
     info = posterior.info
     table = ordered_edges(posterior, coding)
+    verdict = judge(posterior, found)
     return {
         "variables": list(posterior.names),
         "rows": float(posterior.statistics.n_rows),
@@ -172,10 +201,13 @@ def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "b
         "chains": posterior.n_chains,
         "draws": posterior.n_draws,
         **{key: info.get(key) for key in _FACTS},
-        "answer": answer(posterior),
+        "answer": verdict.answer,
+        "nothing_excluded": in_options(verdict.nothing_excluded),
+        "decided": None if verdict.withheld else verdict.decided,
         "edge_count_mean": float(posterior.n_edges.mean()),
         "quality": {
             "light": found.light,
+            "banner": found.banner,
             "messages": [in_options(message) for message in found.messages],
             "max_r_hat": found.max_r_hat,
             "min_ess": found.min_ess,

@@ -10,6 +10,7 @@ import numpy as np
 
 from edgewise.cli.options import open_posterior
 from edgewise.errors import DataError, FileError, printable
+from edgewise.posterior.columns import signed
 
 if TYPE_CHECKING:
     from edgewise.model.mrf import MRF
@@ -195,7 +196,7 @@ def show_comparison(result: Comparison, top: int) -> None:
     table.add_row("", "first", "second", "first", "second")
     for pair in shown:
         numbers = [f"{pair['probability_first']:.3f}", f"{pair['probability_second']:.3f}"]
-        numbers += [f"{pair['coupling_first']:+.2f}", f"{pair['coupling_second']:+.2f}"]
+        numbers += [signed(pair["coupling_first"]), signed(pair["coupling_second"])]
         table.add_row(Text(printable(pair["edge"], keep="")), *numbers)
     out.print()
     out.print(table)

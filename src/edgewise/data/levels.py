@@ -54,13 +54,14 @@ class Encoded:
     """A column as bits.
 
     `levels` is None when the column cannot be used, with `problem` saying why; `missing` is None when no
-    cell is blank. Blank cells have the bit 0.
+    cell is blank. Blank cells have the bit 0. `note` says what was done to the labels.
     """
 
     bits: np.ndarray
     missing: np.ndarray | None
     levels: tuple[Any, Any] | None
     problem: Fault | None = None
+    note: str = ""
 
 
 Where = Callable[[int], str]
@@ -166,7 +167,8 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
         counts = counts[present]
     else:
         unused = []
-    joined = Factor(codes, merged, factor.exhausted)
+    joined, counts, note = _one_spelling(Factor(codes, merged, factor.exhausted), counts, name)
+    codes, merged = joined.codes, joined.labels
     problem = _check_factor(joined, counts, name, where)
     if problem is not None:
         return _unusable(codes, missing, problem)
@@ -177,7 +179,30 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
     else:
         pair = order_levels((merged[0], merged[1]))
     one = next((k for k, label in enumerate(merged) if level_key(label) == level_key(pair[1])), -2)
-    return Encoded((codes == one).view(np.uint8), missing, pair)
+    return Encoded((codes == one).view(np.uint8), missing, pair, note=note)
+
+
+def _one_spelling(factor: Factor, counts: np.ndarray, name: str) -> tuple[Factor, np.ndarray, str]:
+    """Join words that differ in capitals only, where that leaves two levels, under the commonest spelling."""
+    labels = factor.labels
+    kinds: dict[str, list[int]] = {}
+    if not factor.exhausted and 2 < len(labels) <= MANY and all(isinstance(label, str) for label in labels):
+        for k, label in enumerate(labels):
+            kinds.setdefault(label.casefold(), []).append(k)
+    if len(kinds) != 2:
+        return factor, counts, ""
+    target, kept, words = np.full(len(labels) + 1, -1, factor.codes.dtype), [], []
+    for number, alike in enumerate(kinds.values()):
+        main = max(alike, key=lambda k: (counts[k], -k))
+        kept.append(labels[main])
+        target[alike] = number
+        words += [
+            f"{labels[k]!r} ({counted(int(counts[k]), 'row')}) as {labels[main]!r}"
+            for k in alike
+            if k != main
+        ]
+    sums = np.array([counts[alike].sum() for alike in kinds.values()])
+    return Factor(target[factor.codes], kept), sums, f"column {name!r} is read with {', '.join(words)}"
 
 
 def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Fault | None:
@@ -249,6 +274,14 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
             f"{hint} with drop_columns=[{name!r}].",
             (name,),
         )
+    if _is_scale(labels, counts):
+        low, high = min(labels), max(labels)
+        return Fault(
+            LEVELS,
+            f"column {name!r} has {len(labels)} levels, a scale from {low} to {high}; cut it in two, for "
+            f"instance at {low + len(labels) // 2} and above, or leave it out with drop_columns=[{name!r}].",
+            (name,),
+        )
     expected = _expected_pair(labels)
     order = sorted(range(len(labels)), key=lambda k: (k not in expected, -counts[k], k))
     main = " and ".join(repr(labels[k]) for k in sorted(order[:2]))
@@ -265,6 +298,14 @@ def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) ->
         f"or leave the column out with drop_columns=[{name!r}].",
         (name,),
     )
+
+
+def _is_scale(labels: Sequence[Any], counts: np.ndarray) -> bool:
+    """Whether three or more whole numbers in a row are steps of a scale rather than slips of the pen."""
+    whole = all(isinstance(label, int) and not isinstance(label, bool) for label in labels)
+    if not whole or max(labels) - min(labels) != len(labels) - 1:
+        return False
+    return len(labels) > 3 or bool(counts.min() >= max(5, 0.05 * counts.sum()))
 
 
 def _expected_pair(labels: Sequence[Any]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,31 @@ def level_notes(names: list[str], levels: list[tuple[Any, Any]]) -> list[str]:
         which = f"{counted(len(members), kind)} {verb} with {zero!r} as 0 and {one!r} as 1"
         notes.append(f"{which}: {listing(members, 10)}")
     return notes
+
+
+ORDINARY_WORDS = {
+    *(("n", "y"), ("no", "yes"), ("false", "true"), ("f", "t"), ("absent", "present"), ("-", "+")),
+    ("off", "on"),
+}
+
+
+def label_columns(names: Sequence[str], levels: Sequence[tuple[Any, Any] | None]) -> list[str]:
+    """Columns of words that look like labels of the rows: words that fewer columns share than others do.
+
+    >>> label_columns(["party", "tax", "roads"], [("left", "right"), ("n", "y"), ("n", "y")])
+    ['party']
+    """
+    pairs = [(str(pair[0]), str(pair[1])) if pair else ("", "") for pair in levels]
+    most = max((pairs.count(pair) for pair in set(pairs)), default=0)
+    return [
+        name
+        for name, pair, given in zip(names, pairs, levels)
+        if given is not None
+        and isinstance(given[0], str)
+        and isinstance(given[1], str)
+        and (pair[0].casefold(), pair[1].casefold()) not in ORDINARY_WORDS
+        and (pairs.count(pair) < most or most == 1)
+    ]
 
 
 def twin_note(names: list[str], packed: np.ndarray, n_rows: int) -> str | None:

@@ -37,6 +37,8 @@ class TableError(DataError):
         ``{"drop_columns": ["id"], "missing": "drop"}``; empty when no arguments would.
     rows_left, columns_left : int
         What the remedy would leave.
+    label : str or None
+        A column that the remedy leaves out because it seems to label the rows.
     """
 
     def __init__(
@@ -46,12 +48,14 @@ class TableError(DataError):
         remedy: Mapping[str, Any] | None = None,
         rows_left: int = 0,
         columns_left: int = 0,
+        label: str | None = None,
     ) -> None:
         self.origin = origin
         self.problems = tuple(sorted(problems, key=lambda problem: problem.severity))
         self.remedy = dict(remedy or {})
         self.rows_left = rows_left
         self.columns_left = columns_left
+        self.label = label if self.remedy else None
         super().__init__(self._message())
 
     def _message(self) -> str:
@@ -68,9 +72,10 @@ class TableError(DataError):
             text = "\n".join(lines)
         if self.remedy and (len(self.problems) > 1 or len(self.remedy) > 1):
             arguments = ", ".join(f"{name}={value!r}" for name, value in self.remedy.items())
+            aside = f"; {self.label!r} seems to label the rows" if self.label else ""
             text += (
                 f"\nTo go on without repairing it: {arguments} "
-                f"(leaves {self.rows_left:,} rows and {self.columns_left:,} columns)."
+                f"(leaves {self.rows_left:,} rows and {self.columns_left:,} columns{aside})."
             )
         return VERY_LONG.sub(lambda found: f"{found[0][:60]}...{found[0][-20:]}", text)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from edgewise.data.levels import containers, encode, is_blank
 from edgewise.data.memory import Table
-from edgewise.data.notes import level_notes, twin_note
+from edgewise.data.notes import label_columns, level_notes, twin_note
 from edgewise.data.problems import (
     CONSTANT,
     LEVELS,
@@ -217,6 +217,8 @@ class _Reading:
                 self.problems.append(problem)
             else:
                 self.packed[position] = np.packbits(encoded.bits)
+            if encoded.note:
+                self.notes.append(encoded.note)
 
     def _rows_to_keep(self, weights: np.ndarray | None) -> np.ndarray | None:
         """Rows that count: None for all of them."""
@@ -303,6 +305,12 @@ class _Reading:
         columns_left = len(rest) - len(fixed)
         leave_out = [self.names[k] for k in range(len(self.names)) if k in emptiest or self.levels[k] is None]
         remedy: dict[str, Any] = {}
+        # One column of words that no other shares says what a row is, not what was answered.
+        labels = label_columns([self.names[k] for k in rest], [self.levels[k] for k in rest])
+        label = labels[0] if self.selection.group is None and len(labels) == 1 and columns_left > 2 else None
+        if label is not None:
+            leave_out.append(label)
+            columns_left -= label not in {self.names[k] for k in fixed}
         if leave_out or self.dropped:
             remedy["drop_columns"] = [*self.dropped, *leave_out]
         if blanks:
@@ -311,7 +319,7 @@ class _Reading:
             remedy["constant"] = "drop"
         if rows_left == 0 or columns_left < 2:
             remedy = {}
-        return TableError(self.table.origin, self.problems, remedy, rows_left, columns_left)
+        return TableError(self.table.origin, self.problems, remedy, rows_left, columns_left, label)
 
     def _pack(self, keep: np.ndarray | None, weights: np.ndarray | None, fixed: list[int]) -> BinaryData:
         order = list(range(len(self.names)))

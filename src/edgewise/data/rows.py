@@ -89,6 +89,9 @@ def _places(table: Table, names: Sequence[str], allow_missing: bool) -> list[int
 
 def _codes(table: Table, place: int, name: str, levels: tuple[Any, Any], problems: list[Fault]) -> np.ndarray:
     lookup = {_key(levels[0]): 0, _key(levels[1]): 1}
+    # A word in other capitals is the same word, as it is when a table is read first.
+    folded = {str(label).casefold(): code for code, label in enumerate(levels) if isinstance(label, str)}
+    folded = folded if len(folded) == 2 else {}
     try:
         cells = table.column(place)
     except (TypeError, NotImplementedError):
@@ -101,7 +104,7 @@ def _codes(table: Table, place: int, name: str, levels: tuple[Any, Any], problem
     for position, label in enumerate(cells.labels):
         if is_blank(plain_label(label)):
             continue
-        code = lookup.get(_key(label))
+        code = lookup.get(_key(label), folded.get(str(plain_label(label)).casefold()))
         if code is None:
             rows = np.flatnonzero(cells.codes == position)
             if not len(rows):

@@ -219,7 +219,9 @@ class TextTable:
             ) from None
         finally:
             if pieces is not None:
-                pieces.close()
+                # Earlier pandas flushes a stream that is closed already when reading has ended early.
+                with contextlib.suppress(ValueError):
+                    pieces.close()
         self._check_short_lines()
 
     def _take(self, piece: Any) -> None:

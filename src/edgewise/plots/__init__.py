@@ -15,6 +15,7 @@ from edgewise.plots.evidence import edge_evidence, forest
 from edgewise.plots.images import image_sheet, samples
 from edgewise.plots.matrix import inclusion_matrix
 from edgewise.plots.network import evidence_network, network
+from edgewise.plots.prior import prior_networks
 from edgewise.plots.scores import calibration, density_curve, precision_recall
 from edgewise.plots.traces import edge_count, histogram, inclusion_rate, rank, slab_scale, trace, trace_panels
 
@@ -51,6 +52,7 @@ __all__ = [
     "precision_recall",
     "predictive",
     "predictive_panels",
+    "prior_networks",
     "rank",
     "samples",
     "slab_scale",

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.plots.source import as_posterior, categories, conditional_means
+from edgewise.plots.source import as_posterior, conditional_means
 from edgewise.plots.style import (
-    EVIDENCE,
     EVIDENCE_COLOURS,
     INK,
     NEGATIVE,
     NEUTRAL,
     POSITIVE,
-    SET_BY_PRIOR,
     clique_label,
+    mark,
     new_axes,
     plain,
 )
+from edgewise.posterior.verdict import SET_BY_PRIOR, WORDS, categories
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,12 +51,12 @@ def edge_evidence(
     top = compressed(compressed(up) + 0.3 * (compressed(up) - compressed(bottom)) * min(1.0, labels / 8), -1)
     some, strong = np.log10(thresholds)
     limits = ((strong, top), (some, strong), (-some, some), (-strong, -some), (bottom, -strong))
-    for word, (low, high) in zip(EVIDENCE, limits):
+    for word, (low, high) in zip(WORDS, limits):
         ax.axhspan(low, high, color=EVIDENCE_COLOURS[word], alpha=0.10, linewidth=0)
         chosen = usable & (kinds == word)
         size = float(np.clip(4000 / max(int(chosen.sum()), 1), 5, 34))
-        for mark, marker in (("", "o"), (">", "^"), ("<", "v")):
-            some_of = chosen & (bound == mark)
+        for sign, marker in (("", "o"), (">", "^"), ("<", "v")):
+            some_of = chosen & (bound == sign)
             ax.scatter(
                 strength[some_of],
                 factor[some_of],
@@ -66,11 +66,11 @@ def edge_evidence(
                 edgecolors="white",
                 linewidths=0.3,
                 alpha=0.85,
-                label=f"{word}: {int((kinds == word).sum()):,}" if mark == "" else None,
+                label=f"{word}: {int((kinds == word).sum()):,}" if sign == "" else None,
                 rasterized=some_of.sum() > 5000,
             )
-    for mark, marker, words in ((">", "^", "at least this much"), ("<", "v", "at most this much")):
-        if (usable & (bound == mark)).any():
+    for sign, marker, words in ((">", "^", "at least this much"), ("<", "v", "at most this much")):
+        if (usable & (bound == sign)).any():
             ax.scatter([], [], s=26, marker=marker, c="white", edgecolors=INK, linewidths=0.8, label=words)
     if up - bottom > 6:
         ax.set_yscale("function", functions=(compressed, lambda values: compressed(values, -1)))
@@ -90,7 +90,7 @@ def edge_evidence(
         for k in _named(factor, strength, usable & (factor >= some), labels)
     ]
     _write_apart(ax, texts)
-    return ax
+    return mark(ax, posterior)
 
 
 def compressed(values: Any, direction: int = 1) -> Any:
@@ -210,4 +210,4 @@ def forest(
     noun = "edge" if len(table) == 1 else "edges"
     ax.set_title(title or f"Couplings of the {len(table)} most probable {noun}")
     plain(ax)
-    return ax
+    return mark(ax, posterior)

@@ -12,6 +12,10 @@ from edgewise.errors import DataError
 
 WEAK = 0.05
 """Probability below which an edge no longer pulls its ends together."""
+APART = 30
+"""Number of nodes from which groups are set apart."""
+GAP = 1.5
+"""How much farther apart nodes of different groups are."""
 WEAK_LENGTH = 2.2
 """Length of an edge of that probability; certain edges have length 1."""
 
@@ -57,6 +61,10 @@ def stress(inclusion: np.ndarray, iterations: int = 150) -> np.ndarray:
     if count < 3:
         return reference
     distance = path_lengths(inclusion)
+    if count >= APART:
+        # Groups stand apart, so that their few links among each other are seen.
+        group = communities(inclusion)
+        distance = np.where(group[:, None] == group, distance, GAP * distance)
     positions = _turn(_scaled_eigenvectors(distance), reference)
     # A trace of the circle separates nodes that the distances cannot tell apart.
     positions = positions + 0.01 * distance.mean() * reference
@@ -76,9 +84,48 @@ def stress(inclusion: np.ndarray, iterations: int = 150) -> np.ndarray:
         positions = update
         if moved < 1e-5 * distance.max():
             break
-    positions = _turn(positions, reference)
+    positions = _spread(_turn(positions, reference))
     result: np.ndarray = positions / max(np.sqrt((positions**2).sum(1)).max(), 1e-12)
     return result
+
+
+def communities(inclusion: np.ndarray) -> np.ndarray:
+    """Group of every node in the graph of the edges that are more probable than not, the largest first.
+
+    Groups maximise modularity greedily; nodes without an edge are each a group of their own.
+    """
+    from networkx import Graph
+    from networkx.algorithms.community import greedy_modularity_communities
+
+    graph: Graph = Graph()
+    graph.add_nodes_from(range(len(inclusion)))
+    rows, columns = np.nonzero(np.triu(np.nan_to_num(inclusion), 1) >= 0.5)
+    graph.add_edges_from(zip(rows.tolist(), columns.tolist()))
+    result = np.arange(len(inclusion))
+    if len(rows):
+        found = sorted(greedy_modularity_communities(graph), key=lambda group: (-len(group), min(group)))
+        for number, group in enumerate(found):
+            result[list(group)] = number
+    return result
+
+
+def _spread(positions: np.ndarray, rounds: int = 60) -> np.ndarray:
+    """Push nodes apart that stand closer than their share of the picture allows."""
+    count = len(positions)
+    size = np.ptp(positions, axis=0).max()
+    least = 0.55 * size / np.sqrt(count)
+    positions = positions.copy()
+    for _ in range(rounds):
+        gap = positions[:, None] - positions
+        distance = np.sqrt((gap**2).sum(2))
+        np.fill_diagonal(distance, np.inf)
+        near = distance < least
+        if not near.any():
+            break
+        push = np.zeros_like(distance)
+        push[near] = (least - distance[near]) / np.maximum(distance[near], 1e-9 * size)
+        positions += 0.25 * (push[..., None] * gap).sum(1)
+    return positions
 
 
 def path_lengths(inclusion: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.plots.source import edge_view
-from edgewise.plots.style import named_ticks, new_axes
+from edgewise.plots.source import as_posterior, edge_view
+from edgewise.plots.style import mark, named_ticks, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def inclusion_matrix(
     ax.set_title(title or f"Inclusion probability of every pair\n({how})", fontsize="medium")
     ax.set_xlabel("variable")
     ax.set_ylabel("variable")
-    return ax
+    return mark(ax, as_posterior(source)) if view.evidence is not None else ax
 
 
 def cluster_order(inclusion: np.ndarray) -> np.ndarray:

@@ -9,31 +9,46 @@ import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.plots import layout as layouts
-from edgewise.plots.source import EdgeView, edge_view
-from edgewise.plots.style import EVIDENCE_COLOURS, INK, NEGATIVE, NODE, POSITIVE, colour, new_axes, short
+from edgewise.plots import placing
+from edgewise.plots.groups import Groups, node_colours, node_groups
+from edgewise.plots.source import EdgeView, as_posterior, edge_view
+from edgewise.plots.style import (
+    EVIDENCE_COLOURS,
+    INK,
+    NEGATIVE,
+    POSITIVE,
+    colour,
+    mark,
+    new_axes,
+    short,
+)
+from edgewise.posterior.verdict import present
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Layout = str | np.ndarray | Mapping[str, Sequence[float]]
-MOST_LABELS = 60
+# Up to so many variables every name is written; beyond so many, edges with evidence against them are not.
+FEW = 25
+MOST_ABSENT = 40
 
 
 def network(
     source: Any,
     ax: Axes | None = None,
     *,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     layout: Layout = "stress",
     grid: tuple[int, int] | None = None,
-    groups: Sequence[Any] | Mapping[str, Any] | None = None,
+    groups: Groups | None = None,
     labels: bool | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the learned network: every edge whose inclusion probability is at least `threshold`.
+    """Draw the learned network: the edges for which there is evidence (a Bayes factor of 3 or more).
 
-    Width shows the strength of the coupling, colour its sign, and a dashed line means that the evidence is
-    inconclusive. A single model (an MRF, or a fitted lasso) is drawn with all its edges.
+    Nodes have the colour of their community in the graph of probable edges. Width shows the strength of the
+    coupling, colour its sign, and a dashed line means that the evidence is inconclusive. A single model (an
+    MRF, or a fitted lasso) is drawn with all its edges.
 
     Parameters
     ----------
@@ -41,8 +56,8 @@ def network(
         What to draw.
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
-    threshold : float
-        Smallest inclusion probability of a drawn edge.
+    threshold : float, optional
+        Draw instead every edge with at least this inclusion probability, conclusive or not.
     layout : {"stress", "circle"}, (p, 2) array or mapping from name to (x, y)
         "stress" depends on the inclusion probabilities alone, so it hardly changes from seed to seed.
     grid : (rows, columns), optional
@@ -50,7 +65,8 @@ def network(
     groups : sequence or mapping from name, optional
         One label per variable, shown as the colour of the node.
     labels : bool, optional
-        Whether to write names; by default all up to 60 variables, and beyond that the best connected.
+        Whether to write names: all of them, or none. By default all that find a place of their own, the best
+        connected first.
     title : str, optional
         Title of the axes.
 
@@ -59,44 +75,85 @@ def network(
     matplotlib axes
     """
     view = edge_view(source)
-    drawn = np.flatnonzero(view.inclusion >= threshold)
+    if threshold is None:
+        evidence = view.evidence
+        shown = np.ones(len(view.pairs), bool) if evidence is None else present(evidence, view.inclusion)
+    else:
+        shown = view.inclusion >= threshold
+    drawn = np.flatnonzero(shown)
     if grid is not None:
         positions = layouts.grid(*grid, view.n_variables)
     else:
         positions = find_positions(view, layout)
-    ax = new_axes(ax, 7.0, 6.2)
+    ax = new_axes(ax, *_size(view.n_variables))
     kinds = _sign_kinds(view, drawn)
-    _draw_edges(ax, view, drawn, positions, kinds, bulge=0.0 if grid is None else 0.1)
     degree = np.bincount(view.pairs[drawn].ravel(), minlength=view.n_variables)
-    if grid is None:
-        _draw_nodes(ax, view, positions, degree, groups, labels)
-    else:
-        _draw_pixels(ax, positions, degree)
-    what = f"inclusion probability ≥ {threshold:g}" if view.evidence is not None else "single model"
+    what = "single model"
+    if view.evidence is not None:
+        what = "Bayes factor ≥ 3" if threshold is None else f"inclusion probability ≥ {threshold:g}"
     noun = "edge" if len(drawn) == 1 else "edges"
     ax.set_title(title or f"Network: {len(drawn):,} {noun} ({what})")
     _width_legend(ax, view, drawn, kinds)
-    return ax
+    if grid is None:
+        size = _node_size(view.n_variables)
+        _frame(ax, positions, 0.14)
+        lines = _curves(ax, positions, view.pairs[drawn], size)
+        _draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
+        _draw_nodes(ax, view, positions, degree, groups, labels, lines)
+    else:
+        lines = _bent(positions[view.pairs[drawn]], 0.1)
+        _draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
+        _draw_pixels(ax, positions, degree)
+    return ax if view.evidence is None else mark(ax, as_posterior(source))
+
+
+def _size(count: int) -> tuple[float, float]:
+    """Inches of a figure that so many nodes need."""
+    side = float(np.clip(5.6 + count / 40, 6.2, 12.0))
+    return 1.13 * side, side
+
+
+def _node_size(count: int) -> float:
+    """Area of a node in square points."""
+    return float(np.clip(2600 / max(count, 1), 22, 230))
+
+
+def _curves(ax: Axes, positions: np.ndarray, pairs: np.ndarray, size: float) -> np.ndarray:
+    """Lines in the coordinates of the data that keep clear of third nodes on the paper."""
+    places = _points(ax, positions)
+    lines = placing.curves(places, pairs, clearance=size**0.5 / 2 + 2)
+    scale = 72 / ax.figure.dpi
+    found: np.ndarray = ax.transData.inverted().transform(lines.reshape(-1, 2) / scale).reshape(lines.shape)
+    return found
+
+
+def _points(ax: Axes, positions: np.ndarray) -> np.ndarray:
+    """Where nodes stand, in points of the finished figure."""
+    figure: Any = ax.figure
+    getattr(figure, "figure", figure).draw_without_rendering()
+    result: np.ndarray = ax.transData.transform(positions) * 72 / ax.figure.dpi
+    return result
 
 
 def evidence_network(
     source: Any,
     ax: Axes | None = None,
     *,
-    layout: Layout = "circle",
+    layout: Layout = "stress",
     thresholds: tuple[float, float] = (3, 10),
     title: str | None = None,
 ) -> Axes:
     """Draw what the data say of every pair: present, undecided or absent.
 
     Edges with evidence for presence are solid, inconclusive ones dashed, and those with evidence for
-    absence dotted; an edge that is not there is a finding too.
+    absence dotted; an edge that is not there is a finding too. Beyond 40 variables those with evidence for
+    absence are counted and not drawn. Nodes stand where :func:`network` has them.
     """
     view = edge_view(source, thresholds)
     if view.evidence is None:
         raise DataError("An edge-evidence network needs a posterior; a single model has no evidence.")
     positions = find_positions(view, layout)
-    ax = new_axes(ax, 7.0, 6.2)
+    ax = new_axes(ax, *_size(view.n_variables))
     kinds: list[tuple[str, np.ndarray, str, Any, float, float]] = []
     styles: tuple[tuple[tuple[str, ...], Any, float], ...] = (
         (("strong absence", "absence"), (0, (1, 3)), 0.7),
@@ -113,6 +170,9 @@ def evidence_network(
 
     handles: list[Line2D] = []
     for word, chosen, shade, style, width, crowd in kinds:
+        if "absence" in word and view.n_variables > MOST_ABSENT:
+            handles.insert(0, Line2D([], [], linewidth=0, label=f"{word}: {len(chosen):,} (not drawn)"))
+            continue
         lines = positions[view.pairs[chosen]]
         # Dots of thousands of lines run together, and take seconds to draw.
         drawn_style: Any = style if len(chosen) <= 3000 else "solid"
@@ -126,13 +186,15 @@ def evidence_network(
         handles.insert(
             0, Line2D([], [], color=shade, linewidth=max(width, 1.2), linestyle=style, label=label)
         )
-    present = np.flatnonzero(np.isin(view.evidence, ("presence", "strong presence")))
-    degree = np.bincount(view.pairs[present].ravel(), minlength=view.n_variables)
-    _draw_nodes(ax, view, positions, degree, None, None)
+    there = np.flatnonzero(present(view.evidence, view.inclusion))
+    degree = np.bincount(view.pairs[there].ravel(), minlength=view.n_variables)
     ax.legend(handles=handles, title="Evidence for the edge", **_BELOW)
     some, strong = thresholds
     ax.set_title(title or f"Edge evidence (Bayes factor beyond {some:g}: some, beyond {strong:g}: strong)")
-    return ax
+    _frame(ax, positions, 0.14)
+    _points(ax, positions)
+    _draw_nodes(ax, view, positions, degree, None, None, positions[view.pairs[there]])
+    return mark(ax, as_posterior(source))
 
 
 def find_positions(view: EdgeView, layout: Layout = "stress") -> np.ndarray:
@@ -192,9 +254,8 @@ def _draw_edges(
     ax: Axes,
     view: EdgeView,
     drawn: np.ndarray,
-    positions: np.ndarray,
+    lines_of: Mapping[int, np.ndarray],
     kinds: list[tuple[str, np.ndarray, str, Any]],
-    bulge: float = 0.0,
 ) -> None:
     from matplotlib.collections import LineCollection
 
@@ -206,7 +267,7 @@ def _draw_edges(
         widths = 0.4 + (widest - 0.4) * np.abs(view.strength[chosen]) / strongest
         order = np.argsort(widths)
         lines = LineCollection(
-            list(_bent(positions[view.pairs[chosen[order]]], bulge)),
+            [lines_of[k] for k in chosen[order].tolist()],
             linewidths=widths[order],
             colors=shade,
             linestyles=[style],
@@ -235,69 +296,69 @@ def _draw_nodes(
     view: EdgeView,
     positions: np.ndarray,
     degree: np.ndarray,
-    groups: Sequence[Any] | Mapping[str, Any] | None,
+    groups: Groups | None,
     labels: bool | None,
+    lines: np.ndarray,
 ) -> None:
     count = view.n_variables
-    size = float(np.clip(2600 / max(count, 1), 14, 260))
+    area = np.where(degree > 0, 1.0, 0.45) * _node_size(count)
     face = _group_colours(ax, view, groups)
     ax.scatter(
         positions[:, 0],
         positions[:, 1],
-        s=np.where(degree > 0, size, 0.45 * size),
+        s=area,
         c=face,
         edgecolors=INK,
         linewidths=0.8 if count <= 100 else 0.4,
         zorder=2,
     )
     if labels is not False:
-        chosen = (
-            np.arange(count) if labels or count <= MOST_LABELS else np.argsort(-degree, kind="stable")[:25]
-        )
-        font = float(np.clip(11 - count / 12, 6.5, 10))
-        for i in chosen:
-            _write_name(ax, short(view.names[i]), positions[i], positions.mean(0), size, font)
-    _frame(ax, positions, 0.22)
+        _write_names(ax, view, positions, degree, np.sqrt(area) / 2, lines, bool(labels))
 
 
-def _write_name(ax: Axes, text: str, place: np.ndarray, centre: np.ndarray, size: float, font: float) -> None:
-    """Write a name beside its node, on the side away from the middle, on a pale halo."""
+def _write_names(
+    ax: Axes,
+    view: EdgeView,
+    positions: np.ndarray,
+    degree: np.ndarray,
+    radii: np.ndarray,
+    lines: np.ndarray,
+    force: bool,
+) -> None:
+    """Write the names beside their nodes, on a pale halo, each where it covers nothing."""
     from matplotlib import patheffects
 
-    away = place - centre
-    side = "left" if away[0] >= 0 else "right"
-    shift = (size**0.5 / 2 + 2) * (1 if side == "left" else -1)
-    if abs(away[0]) < 0.15 * abs(away[1]):
-        side, shift_x, shift_y = "center", 0.0, (size**0.5 / 2 + 5) * (1 if away[1] >= 0 else -1)
-    else:
-        shift_x, shift_y = shift, 0.0
-    ax.annotate(
-        text,
-        (float(place[0]), float(place[1])),
-        (shift_x, shift_y),
-        textcoords="offset points",
-        ha=side,
-        va="center",
-        fontsize=font,
-        color=INK,
-        zorder=3,
-        path_effects=[patheffects.withStroke(linewidth=2.5, foreground="white", alpha=0.85)],
+    scale = 72 / ax.figure.dpi
+    box = ax.get_window_extent()
+    font = float(np.clip(11 - view.n_variables / 20, 6, 10))
+    texts = [short(name) for name in view.names]
+    places = placing.names(
+        ax.transData.transform(positions) * scale,
+        radii,
+        texts,
+        font,
+        ax.transData.transform(lines.reshape(-1, 2)).reshape(lines.shape) * scale,
+        (box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale),
+        np.argsort(-degree, kind="stable").tolist(),
+        force or view.n_variables <= FEW,
     )
+    back = ax.transData.inverted()
+    for text, place in zip(texts, places):
+        if place is not None:
+            x, y = back.transform((place.x / scale, place.y / scale))
+            written = ax.text(x, y, text, ha="center", va="center", fontsize=font, color=INK, zorder=3)
+            halo = patheffects.withStroke(linewidth=2, foreground="white", alpha=0.8)
+            written.set_path_effects([halo])
+            written.set_in_layout(False)
 
 
-def _group_colours(ax: Axes, view: EdgeView, groups: Sequence[Any] | Mapping[str, Any] | None) -> list[str]:
-    if groups is None:
-        return [NODE] * view.n_variables
-    given = [groups.get(name) for name in view.names] if isinstance(groups, Mapping) else list(groups)
-    if len(given) != view.n_variables:
-        raise DataError(
-            f"There are {len(given)} group labels for {view.n_variables} variables; give one for each."
-        )
-    kinds = list(dict.fromkeys(given))
-    for index, kind in enumerate(kinds):
-        ax.scatter([], [], s=60, c=colour(index), edgecolors=INK, label=short(kind))
-    ax.add_artist(ax.legend(loc="upper right", frameon=False, fontsize=8))
-    return [colour(kinds.index(kind)) for kind in given]
+def _group_colours(ax: Axes, view: EdgeView, groups: Groups | None) -> list[str]:
+    group, labels = node_groups(view.names, view.matrix(view.inclusion), groups)
+    if labels is not None:
+        for index, label in enumerate(labels):
+            ax.scatter([], [], s=60, c=colour(index), edgecolors=INK, label=short(label))
+        ax.add_artist(ax.legend(loc="upper right", frameon=False, fontsize=8))
+    return node_colours(group, labels is not None)
 
 
 def _draw_pixels(ax: Axes, positions: np.ndarray, degree: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.plots.style import SET_BY_PRIOR
+from edgewise.posterior.verdict import categories
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
@@ -97,10 +97,3 @@ def conditional_means(posterior: Posterior) -> np.ndarray:
     """Posterior mean of every candidate's parameter given that it is included; zero where it never was."""
     means: np.ndarray = np.nan_to_num(posterior.edge_values("mean_if_included"))
     return means
-
-
-def categories(posterior: Posterior, thresholds: tuple[float, float] = (3, 10)) -> np.ndarray:
-    """Evidence category of every candidate, ``"set by the prior"`` where data cannot change it."""
-    words = posterior.edge_values("evidence", thresholds=thresholds)
-    words[posterior.edge_values("bf_bound") == "prior"] = SET_BY_PRIOR
-    return words

@@ -18,11 +18,15 @@ NEUTRAL = "#7A7A7A"
 INK = "#222222"
 PALE = "#D9D9D9"
 NODE = "#F2EBDD"
+PASTELS = (
+    *("#F2D9A6", "#B8DCF0", "#F4C7AE", "#BFE3D0", "#E6C9DD", "#D8D2F0", "#DDE6A8", "#CFCFCF"),
+    *("#F7E9B5", "#A9CFE8", "#EBB8A0", "#A8D8BE"),
+)
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A6FB0")
 LINE_STYLES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-EVIDENCE = ("strong presence", "presence", "inconclusive", "absence", "strong absence")
+LIGHTS = {"amber": "#FFC94D", "red": "#C0392B"}
 EVIDENCE_COLOURS = {
     "strong presence": "#00508A",
     "presence": "#56B4E9",
@@ -30,7 +34,6 @@ EVIDENCE_COLOURS = {
     "absence": "#F0A860",
     "strong absence": "#B34700",
 }
-SET_BY_PRIOR = "set by the prior"
 
 
 def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
@@ -40,6 +43,30 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def mark(ax: Axes, posterior: Any) -> Axes:
+    """Write on a picture that its numbers are not to be trusted, where the light is not green."""
+    from edgewise.posterior.diagnostics import diagnose
+
+    found = diagnose(posterior)
+    if found.light != "green":
+        ax.set_title(f"{ax.get_title()}\n", fontsize=ax.title.get_fontsize())
+        ax.annotate(
+            f"{found.light}: {short('; '.join(found.reasons), 90)}",
+            (0.5, 1.0),
+            (0, 5),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=8,
+            color="white" if found.light == "red" else INK,
+            bbox={"facecolor": LIGHTS[found.light], "edgecolor": "none", "boxstyle": "round,pad=0.3"},
+            gid="light",
+            annotation_clip=False,
+        )
+    return ax
 
 
 def plain(ax: Axes) -> None:

@@ -81,7 +81,7 @@ def histogram(
     flat = values.ravel()
     ax = new_axes(ax, 5.6, 3.6)
     if parameter == "edge_count":
-        _count_bars(ax, flat)
+        count_bars(ax, flat)
     else:
         edges = _bin_edges(flat[flat != 0] if parameter not in _WORDS else flat)
         ax.hist(flat[flat != 0], edges.tolist(), density=True, color=POSITIVE, alpha=0.75, label="posterior")
@@ -115,7 +115,8 @@ def slab_scale(source: Any, ax: Axes | None = None, **options: Any) -> Axes:
     return histogram(source, "sigma0", ax, **options)
 
 
-def _count_bars(ax: Axes, counts: np.ndarray) -> None:
+def count_bars(ax: Axes, counts: np.ndarray) -> None:
+    """Bars of how often each number of edges occurs, with the mean."""
     low, high = int(counts.min()), int(counts.max())
     width = max(1, -(-(high - low + 1) // 60))
     edges = (np.arange(low, high + width + 1, width) - 0.5).tolist()

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise._version import __version__
 from edgewise.atomic import replacing
+from edgewise.plots.groups import Groups
 from edgewise.plots.source import as_posterior
+from edgewise.posterior.verdict import judge
 from edgewise.report import sections, words
 from edgewise.report.payload import as_json, make_payload
 
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
 
-SCRIPTS = ("common.js", "network.js", "table.js", "evidence.js", "main.js")
+SCRIPTS = (
+    *("common.js", "placing.js", "saving.js", "gestures.js", "network.js"),
+    *("panel.js", "table.js", "evidence.js", "main.js"),
+)
 
 
 def write_report(
@@ -33,6 +38,7 @@ def write_report(
     command: str | None = None,
     thresholds: tuple[float, float] = (3, 10),
     grid: tuple[int, int] | None = None,
+    groups: Groups | None = None,
 ) -> Path:
     """Write the report of a posterior as one self-contained HTML file.
 
@@ -52,6 +58,8 @@ def write_report(
         Bayes factors from which evidence counts, and counts as strong.
     grid : (rows, columns), optional
         Draw the network over the pixel grid of image data.
+    groups : sequence or mapping from name, optional
+        One label per variable, shown as the colour of its node; communities by default.
 
     Returns
     -------
@@ -59,7 +67,13 @@ def write_report(
         The file.
     """
     page = build_report(
-        as_posterior(posterior), data=data, title=title, command=command, thresholds=thresholds, grid=grid
+        as_posterior(posterior),
+        data=data,
+        title=title,
+        command=command,
+        thresholds=thresholds,
+        grid=grid,
+        groups=groups,
     )
     return write_page(page, path)
 
@@ -79,12 +93,16 @@ def build_report(
     command: str | None = None,
     thresholds: tuple[float, float] = (3, 10),
     grid: tuple[int, int] | None = None,
+    groups: Groups | None = None,
     found: Diagnostics | None = None,
+    wording: sections.Wording = str,
 ) -> str:
-    """Return the page of :func:`write_report` as text; `found` is the diagnosis where it is known."""
-    from edgewise.posterior.diagnostics import diagnose
+    """Return the page of :func:`write_report` as text.
 
-    found = found or diagnose(posterior)
+    `found` is the diagnosis where it is known, and `wording` says messages in the words of the caller.
+    """
+    verdict = judge(posterior, found, thresholds)
+    found = verdict.found
     script = "(function () {\n'use strict';\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
     title = title or "Which variables depend on each other directly?"
     parts = {
@@ -94,19 +112,21 @@ def build_report(
         "style": asset("style.css"),
         "subtitle": _subtitle(posterior),
         "question": words.question(posterior),
-        "answer": words.answer(posterior, thresholds) + _verdict(found),
+        "light": found.light,
+        "banner": words.banner(found),
+        "answer": words.answer(posterior, verdict, thresholds, wording),
         "edge_help": words.edge_help(posterior),
         "evidence_help": words.evidence_help(thresholds),
         "hyper": sections.hyper(posterior),
         "groups": sections.groups(data),
-        "diagnostics": sections.diagnostics(posterior, found),
+        "diagnostics": sections.diagnostics(posterior, found, verdict.learned, wording),
         "predictive": sections.predictive(posterior, data),
-        "notes": words.notes(_all_notes(posterior, data, found)),
+        "notes": words.notes([wording(note) for note in _all_notes(posterior, data, found)]),
         "methods": words.methods(posterior, thresholds, words.quality(found)),
         "reproduce": words.reproduce(posterior, command),
         "footer": f"Made by edgewise {escape(__version__)}. "
         "This page is one file and loads nothing from elsewhere.",
-        "payload": as_json(make_payload(posterior, thresholds=thresholds, grid=grid)),
+        "payload": as_json(make_payload(posterior, thresholds=thresholds, grid=grid, groups=groups)),
         "script": script,
     }
     # One pass over the template: text that was filled in is never searched for placeholders again.
@@ -134,15 +154,6 @@ def _subtitle(posterior: Posterior) -> str:
     if posterior.info.get("created"):
         parts.append(str(posterior.info["created"])[:10])
     return escape(" · ".join(parts))
-
-
-def _verdict(found: Any) -> str:
-    words_of = {"green": "good", "amber": "usable with care", "red": "not good enough yet"}
-    verdict = f"{words_of[found.light]} ({found.light})"
-    if found.warm_up_unfinished:
-        warning = escape(found.meaning[:1].upper() + found.meaning[1:])
-        return f'<p class="box"><strong>{warning}.</strong> <a href="#diagnostics">What helps</a>.</p>'
-    return f'<p>Quality of the computation: <a href="#diagnostics">{verdict}</a>.</p>'
 
 
 def _all_notes(posterior: Posterior, data: Any, found: Any) -> list[str]:

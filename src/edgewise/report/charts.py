@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from edgewise.plots.style import CYCLE, POSITIVE
+from edgewise.plots.style import CYCLE
 
 WIDTH, HEIGHT = 360, 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54, 350, 10, 158
@@ -50,7 +50,7 @@ def histogram(
     bars = "".join(
         f'<rect x="{_x(left, start, stop):.1f}" y="{_y(height, 0, tallest):.1f}" '
         f'width="{max(_x(right, start, stop) - _x(left, start, stop) - 0.6, 0.6):.1f}" '
-        f'height="{_BOTTOM - _y(height, 0, tallest):.1f}" fill="{POSITIVE}" fill-opacity="0.75"/>'
+        f'height="{_BOTTOM - _y(height, 0, tallest):.1f}" fill="var(--positive)" fill-opacity="0.75"/>'
         for left, right, height in zip(edges, edges[1:], heights)
         if height > 0
     )
@@ -58,7 +58,7 @@ def histogram(
         points = " ".join(
             f"{_x(x, start, stop):.1f},{max(_y(y, 0, tallest), _TOP):.1f}" for x, y in prior.T.tolist()
         )
-        bars += f'<polyline points="{points}" fill="none" stroke="#222" stroke-dasharray="5 3"/>'
+        bars += f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-dasharray="5 3"/>'
     axis = "probability" if whole else "density"
     return _figure(_axes(start, stop, 0, tallest, label, axis, whole) + bars, label, caption)
 
@@ -76,8 +76,10 @@ def trace(chains: np.ndarray, label: str, caption: str, points: int = 300) -> st
         path = " ".join(
             f"{_x(t + 1, 1, max(length, 2)):.1f},{_y(chain[t], low, high):.1f}" for t in shown.tolist()
         )
+        # The black of the cycle is the ink of the page, which is light on dark paper.
+        shade = CYCLE[k % len(CYCLE)].replace("#000000", "currentColor")
         lines.append(
-            f'<polyline points="{path}" fill="none" stroke="{CYCLE[k % len(CYCLE)]}" stroke-width="0.8" '
+            f'<polyline points="{path}" fill="none" stroke="{shade}" stroke-width="0.8" '
             'stroke-opacity="0.8"/>'
         )
     body = _axes(1, max(length, 2), low, high, "kept draw", "", True) + "".join(lines)
@@ -95,8 +97,10 @@ def scatter(across: np.ndarray, up: np.ndarray, label: str, side: str, caption: 
         f"M{_x(x, 0, high):.1f} {_y(y, 0, high):.1f}h0" for x, y in zip(across.tolist(), up.tolist())
     )
     body = (
-        f'<line x1="{_LEFT}" y1="{_BOTTOM}" x2="{_RIGHT}" y2="{_TOP}" stroke="#222" stroke-dasharray="5 3"/>'
-        f'<path d="{path}" stroke="{POSITIVE}" stroke-width="4" stroke-linecap="round" stroke-opacity="0.6"/>'
+        f'<line x1="{_LEFT}" y1="{_BOTTOM}" x2="{_RIGHT}" y2="{_TOP}" stroke="currentColor"'
+        ' stroke-dasharray="5 3"/>'
+        f'<path d="{path}" stroke="var(--positive)" stroke-width="4" stroke-linecap="round"'
+        ' stroke-opacity="0.6"/>'
     )
     return _figure(_axes(0, high, 0, high, label, side, False) + body, f"{side} against {label}", caption)
 

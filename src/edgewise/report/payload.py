@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.plots import layout
-from edgewise.plots.source import categories, conditional_means
-from edgewise.plots.style import EVIDENCE, SET_BY_PRIOR
+from edgewise.plots.groups import Groups, node_groups
+from edgewise.plots.source import conditional_means
+from edgewise.posterior.diagnostics import diagnose
+from edgewise.posterior.verdict import WORDS, categories, present
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
 
 MOST_EDGES = 15_000
 """Number of edges the page lists at most; all of them up to 173 variables."""
-MOST_LABELS = 70
-WIDTH, HEIGHT = 1000, 760
-WORDS = (*EVIDENCE, SET_BY_PRIOR)
 
 
 def make_payload(
-    posterior: Posterior, *, thresholds: tuple[float, float] = (3, 10), grid: tuple[int, int] | None = None
+    posterior: Posterior,
+    *,
+    thresholds: tuple[float, float] = (3, 10),
+    grid: tuple[int, int] | None = None,
+    groups: Groups | None = None,
 ) -> dict[str, Any]:
     """Everything the page's script reads.
 
@@ -36,28 +39,32 @@ def make_payload(
     words = categories(posterior, thresholds)
     codes = _codes(words)
     start = float(np.clip(0.5, floor, 1.0))
-    drawn = probability[is_pair] >= start
+    there = present(words, probability)
     degree = expected_degree(posterior)
-    positions, cell = _positions(posterior, grid)
+    group, labels = node_groups(posterior.names, posterior.inclusion, groups)
+    found = diagnose(posterior)
     return {
         "names": list(posterior.names),
         "high": [str(high) for _, high in posterior.levels],
         "frequency": _frequencies(posterior),
         "degree": _rounded(degree, 3),
-        "positions": positions.round(1).tolist(),
-        "grid": cell,
-        "quiet": _quiet(degree),
+        "positions": _positions(posterior, grid).round(4).tolist(),
+        "grid": grid,
+        "group": group.tolist(),
+        "groups": labels,
+        "light": found.light,
+        "mark": f"{found.light}: {'; '.join(found.reasons)}" if found.light != "green" else "",
         "pairs": int(is_pair.sum()),
         "larger": int((~is_pair).sum()),
         "unlisted": int(len(probability) - len(listed)),
         "hidden": int((probability[is_pair] >= floor).sum() - is_pair[listed].sum()),
         "floor": floor,
         "slider": [floor, start],
-        "startCount": int(drawn.sum()),
+        "conclusive": int(there[is_pair].sum()),
         "thresholds": list(thresholds),
         "counts": [int((codes == code).sum()) for code in range(len(WORDS))],
         "interval": "95 % HDI",
-        "edges": _edge_columns(posterior, listed, codes),
+        "edges": {**_edge_columns(posterior, listed, codes), "found": there[listed].astype(int).tolist()},
     }
 
 
@@ -133,28 +140,10 @@ def _frequencies(posterior: Posterior) -> list[float | None]:
     return _rounded(posterior.statistics.singles / rows, 4)
 
 
-def _positions(posterior: Posterior, grid: tuple[int, int] | None) -> tuple[np.ndarray, float]:
-    """Places on the page, and the side of a pixel where the variables are pixels (else zero)."""
-    if grid is not None:
-        places = layout.grid(*grid, posterior.n_variables)
-        side = min((WIDTH - 60) / grid[1], (HEIGHT - 60) / grid[0])
-        offset = np.array([(WIDTH - side * (grid[1] - 1)) / 2, (HEIGHT - side * (grid[0] - 1)) / 2])
-        return places * [side, -side] + offset, float(side)
-    places = layout.stress(posterior.inclusion)
-    low, high = places.min(0), places.max(0)
-    scale = np.array([WIDTH - 210, HEIGHT - 110]) / np.maximum(high - low, 1e-9)
-    # Fill the frame, but do not stretch the picture out of shape.
-    scale = np.minimum(scale, 1.35 * scale.min())
-    return (places - (low + high) / 2) * scale * [1, -1] + [WIDTH / 2, HEIGHT / 2 + 10], 0.0
-
-
-def _quiet(degree: np.ndarray) -> list[int]:
-    """Nodes whose name shows only when pointed at: none up to 70, else all but the best connected."""
-    if len(degree) <= MOST_LABELS:
-        return [0] * len(degree)
-    quiet = np.ones(len(degree), int)
-    quiet[np.argsort(-degree, kind="stable")[:30]] = 0
-    return quiet.tolist()
+def _positions(posterior: Posterior, grid: tuple[int, int] | None) -> np.ndarray:
+    """Places as in all plots of the posterior, with the vertical axis of a page, which points down."""
+    places = layout.stress(posterior.inclusion) if grid is None else layout.grid(*grid, posterior.n_variables)
+    return places * [1, -1] + 0.0
 
 
 def as_json(payload: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +10,14 @@ import numpy as np
 
 from edgewise.plots.traces import prior_density
 from edgewise.report import charts
+from edgewise.report.words import LIGHTS
 
 if TYPE_CHECKING:
+    from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
 
-LIGHTS = {
-    "green": '<circle cx="17" cy="17" r="15" fill="#009e73"/>'
-    '<path d="M9 18l6 6 11-13" fill="none" stroke="#fff" stroke-width="4"/>',
-    "amber": '<path d="M17 2L33 32H1Z" fill="#e69f00"/>'
-    '<path d="M17 12v9m0 4v3" stroke="#222" stroke-width="3.5"/>',
-    "red": '<rect x="2" y="2" width="30" height="30" fill="#c0392b"/>'
-    '<path d="M10 10l14 14m0-14l-14 14" stroke="#fff" stroke-width="4"/>',
-}
+Wording = Callable[[str], str]
+"""How a message is said: in the words of Python, or in options of the command."""
 MOST_ROWS = 30
 SLOWEST = 12
 MOST_CHECKED = 300
@@ -62,14 +59,14 @@ def hyper(posterior: Posterior) -> str:
     return f'<div class="charts">{"".join(parts)}</div>'
 
 
-def diagnostics(posterior: Posterior, found: Any) -> str:
-    """The traffic light with its meaning, the messages, the table and the traces."""
+def diagnostics(posterior: Posterior, found: Diagnostics, learned: str, wording: Wording = str) -> str:
+    """The traffic light with its meaning, what was learned, the messages, the table and the traces."""
     light = (
         f'<div class="light" data-light="{found.light}"><svg viewBox="0 0 34 34" role="img" '
         f'aria-label="{found.light}">{LIGHTS[found.light]}</svg>'
-        f"<span><strong>{found.light.capitalize()}</strong>: {escape(found.meaning)}.</span></div>"
+        f"<span><strong>{found.light.capitalize()}</strong>: {escape(found.meaning)}. {learned}</span></div>"
     )
-    messages = "".join(f'<p class="box">{escape(str(message))}</p>' for message in found.messages)
+    messages = "".join(f'<p class="box">{escape(wording(message))}</p>' for message in found.messages)
     traces = "".join(
         (
             charts.trace(posterior.n_edges, "number of edges", "Number of edges along the chains."),
@@ -88,14 +85,15 @@ def diagnostics(posterior: Posterior, found: Any) -> str:
     )
 
 
-def _numbers(found: Any) -> str:
+def _numbers(found: Diagnostics) -> str:
     """The slowest quantities, and the rates of the engine."""
-    table = found.table
-    shown = table.head(3 + SLOWEST).astype({"flips_up": float, "flips_down": float})
-    shown.loc[:2, ["flips_up", "flips_down"]] = np.nan
+    number = len(found.columns["quantity"])
+    shown = {name: list(values[: 3 + SLOWEST]) for name, values in found.columns.items()}
+    for name in ("flips_up", "flips_down"):
+        shown[name][:3] = [None] * 3
     words = "The number of edges, p0 and sigma0, and the edges with fewest effective draws"
-    if len(table) > 3 + SLOWEST:
-        words += f" ({SLOWEST} of {len(table) - 3:,} that flip)"
+    if number > 3 + SLOWEST:
+        words += f" ({SLOWEST} of {number - 3:,} that flip)"
     rates = ", ".join(f"{escape(name.replace('_', ' '))} {value:.3g}" for name, value in found.rates.items())
     rates = f'<p class="hint">Engine: {rates}.</p>' if rates else ""
     return (
@@ -107,17 +105,16 @@ def _numbers(found: Any) -> str:
     )
 
 
-def frame(table: Any, caption: str) -> str:
-    """A DataFrame as a plain HTML table with everything escaped."""
-    columns = list(table.columns)
-    text = {column for column in columns if any(isinstance(value, str) for value in table[column])}
+def frame(columns: Mapping[str, Sequence[Any]], caption: str) -> str:
+    """Columns of equal length as a plain HTML table with everything escaped."""
+    text = {name for name, values in columns.items() if any(isinstance(value, str) for value in values)}
     heads = "".join(
-        f'<th scope="col"{" class=word" * (column in text)}>{escape(str(column).replace("_", " "))}</th>'
-        for column in columns
+        f'<th scope="col"{" class=word" * (name in text)}>{escape(name.replace("_", " "))}</th>'
+        for name in columns
     )
     rows = "".join(
-        "<tr>" + "".join(_cell(column, value) for column, value in zip(columns, values)) + "</tr>"
-        for values in table.itertuples(index=False)
+        "<tr>" + "".join(_cell(name, value) for name, value in zip(columns, values)) + "</tr>"
+        for values in zip(*columns.values())
     )
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'

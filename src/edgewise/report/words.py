@@ -5,18 +5,20 @@ Everything returned here is HTML; whatever comes from the data or the user passe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.plots.source import categories
+from edgewise.posterior.columns import signed
+from edgewise.posterior.verdict import SET_BY_PRIOR, WORDS, Verdict
 from edgewise.priors import BetaInclusion, GammaSlab
 from edgewise.report import charts
-from edgewise.report.payload import WORDS
 
 if TYPE_CHECKING:
+    from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
 
 ENGINES = {
@@ -29,6 +31,19 @@ ENGINES = {
     "langevin": "Langevin dynamics for the parameters and reversible jumps for the structure, with gradients "
     "from persistent Gibbs samples (Algorithm 1 of Chen & Welling, 2012)",
 }
+
+
+QUALITY = {"green": "good", "amber": "usable with care", "red": "not good enough yet"}
+LIGHTS = {
+    "green": '<circle cx="17" cy="17" r="15" fill="#009e73"/>'
+    '<path d="M9 18l6 6 11-13" fill="none" stroke="#fff" stroke-width="4"/>',
+    "amber": '<path d="M17 2L33 32H1Z" fill="#e69f00"/>'
+    '<path d="M17 12v9m0 4v3" stroke="#222" stroke-width="3.5"/>',
+    "red": '<rect x="2" y="2" width="30" height="30" fill="#c0392b"/>'
+    '<path d="M10 10l14 14m0-14l-14 14" stroke="#fff" stroke-width="4"/>',
+}
+# Notes of the door that a methods paragraph must not leave out.
+LEFT_OUT = ("rows are complete and stay", "of weight zero left out", "constant columns left out")
 
 
 STOP_REASONS = {
@@ -72,25 +87,36 @@ def question(posterior: Posterior) -> str:
     )
 
 
-def evidence_counts(posterior: Posterior, thresholds: tuple[float, float]) -> dict[str, int]:
-    """Number of candidates in each evidence category."""
-    words = categories(posterior, thresholds)
-    return {word: int((words == word).sum()) for word in WORDS}
+def banner(found: Diagnostics) -> str:
+    """What stands above everything else where the light is not green."""
+    if not found.banner:
+        return ""
+    word, _, rest = found.banner.partition(":")
+    return (
+        f'<div class="banner {found.light}" role="alert"><svg viewBox="0 0 34 34" role="img" '
+        f'aria-label="{found.light}">'
+        f"{LIGHTS[found.light]}</svg><p><strong>{word}:</strong>{escape(rest)} "
+        '<a href="#diagnostics">What helps</a>.</p></div>'
+    )
 
 
-def answer(posterior: Posterior, thresholds: tuple[float, float]) -> str:
-    """The answer in plain words, with the counts by category."""
-    counts = evidence_counts(posterior, thresholds)
+def answer(
+    posterior: Posterior,
+    verdict: Verdict,
+    thresholds: tuple[float, float],
+    wording: Callable[[str], str] = str,
+) -> str:
+    """The answer in plain words, with the counts by category; withheld while the light is red."""
+    counts = verdict.counts
     some, strong = thresholds
     noun = "edge" if posterior.features.pairs_only else "clique"
-    lead = (
-        f"{plural(counts['strong presence'], noun)} included with strong evidence and "
-        f"{counts['presence']:,} with some; {counts['inconclusive']:,} undecided; "
-        f"{counts['absence']:,} excluded with some evidence and {counts['strong absence']:,} with strong."
+    learned = (
+        f'<p>{verdict.learned} Quality of the computation: <a href="#diagnostics">'
+        f"{QUALITY[verdict.found.light]} ({verdict.found.light})</a>.</p>"
     )
-    if counts[WORDS[5]]:
-        lead += f" {plural(counts[WORDS[5]], noun)} set by the prior."
-    shown = [word for word in WORDS if counts[word] or word != WORDS[5]]
+    if verdict.withheld:
+        return f'<p class="lead withheld">{verdict.answer}</p>{learned}'
+    shown = [word for word in WORDS if counts[word] or word != SET_BY_PRIOR]
     bar = charts.count_bar(
         [counts[word] for word in shown], [_css_class(word) for word in shown], [f"{word}" for word in shown]
     )
@@ -104,12 +130,15 @@ def answer(posterior: Posterior, thresholds: tuple[float, float]) -> str:
         f"“Some” evidence means that the data have changed the odds of the {noun} by a Bayes factor of "
         f"{some:g} or more, “strong” by {strong:g} or more; in between the data cannot tell. "
         f"Excluded is a finding of its own: it is not the same as undecided.",
+        escape(wording(verdict.nothing_excluded)),
     ]
-    return f'<p class="lead">{lead}</p>{bar}' + paragraphs(*texts)
+    grey = "" if verdict.found.light == "green" else " withheld"
+    counted = f'<div class="counted{grey}"><p class="lead">{verdict.answer}</p>{bar}</div>'
+    return counted + learned + paragraphs(*texts)
 
 
 def _css_class(word: str) -> str:
-    return "prior" if word == WORDS[5] else word.replace(" ", "-")
+    return "prior" if word == SET_BY_PRIOR else word.replace(" ", "-")
 
 
 def _strongest(posterior: Posterior) -> str:
@@ -132,7 +161,7 @@ def _strongest(posterior: Posterior) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return signed(value).replace("-", "−")
 
 
 def edge_help(posterior: Posterior) -> str:
@@ -208,7 +237,7 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
     if info.get("thin") is not None and info.get("thin") != 1:
         details.append(f"one draw every {escape(_pretty(info['thin']))} iterations")
     if info.get("seed") is not None:
-        details.append(f"seed {escape(_pretty(info['seed']))}")
+        details.append(f"seed {escape(str(info['seed']))}")
     reason = str(info.get("stop_reason") or "")
     stop = f" Sampling ended because {escape(STOP_REASONS.get(reason, _lowered(reason)))}." if reason else ""
     versions = info.get("versions") or {}
@@ -221,7 +250,7 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         f"machine), P(x) ∝ exp(Σ θ<sub>i</sub> x<sub>i</sub> + Σ {energy}) with x in {{0, 1}}, and "
         "inferred its "
         "structure and parameters jointly under a spike-and-slab prior (Chen &amp; Welling, 2012): "
-        f"{prior_words(posterior)}.",
+        f"{prior_words(posterior)}.{_left_out(posterior)}",
         f"The posterior was sampled with edgewise’s “{escape(engine)}” engine, {how}: {chain}"
         + (f" ({', '.join(details)})" if details else "")
         + f".{stop}{' ' + quality if quality else ''}",
@@ -235,6 +264,23 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         "spike and slab prior. <em>Uncertainty in Artificial Intelligence</em> 28.",
     )
     return f'<div class="prose" id="methods-text">{text}</div>'
+
+
+def _left_out(posterior: Posterior) -> str:
+    """Which rows and columns of the table were not used."""
+    kept = [str(note) for note in posterior.info.get("notes", ()) if any(part in note for part in LEFT_OUT)]
+    return "".join(f" {escape(_used(note))}." for note in kept)
+
+
+def _used(note: str) -> str:
+    """A note of the door in the past tense.
+
+    >>> _used("232 of 435 rows are complete and stay"), _used("constant columns left out: a")
+    ('232 of 435 rows were complete and used', 'Constant columns were left out: a')
+    """
+    note = note.replace("are complete and stay", "were complete and used")
+    note = re.sub(r"(columns|row|rows of weight zero|row of weight zero) left out", r"\1 were left out", note)
+    return note[:1].upper() + note[1:]
 
 
 def quality(found: Any) -> str:

@@ -2,7 +2,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 const WORDS = ["strong presence", "presence", "inconclusive", "absence", "strong absence", "set by the prior"];
-const COLOURS = ["#00508a", "#56b4e9", "#8c8c8c", "#f0a860", "#b34700", "#3d3d3d"];
+const COLOURS = WORDS.map((word) => "var(--" + (word === "set by the prior" ? "prior" : word.replace(" ", "-")) + ")");
 
 function element(tag, attributes, text) {
   const made = document.createElement(tag);
@@ -25,7 +25,9 @@ function shortened(name, length) {
 
 function number(value, digits) {
   if (value === null || value === undefined) return "–";
-  return value.toFixed(digits).replace("-", "−");
+  const text = value.toFixed(digits);
+  // A zero has no sign.
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
 
 function probability(value) {
@@ -67,4 +69,35 @@ function showTooltip(event, text) {
 
 function hideTooltip() {
   byId("tooltip").hidden = true;
+}
+
+// Draws now, and again whenever the place has another width.
+function onWidth(svg, draw) {
+  let last = -1;
+  const look = () => {
+    const now = Math.round(svg.parentElement.getBoundingClientRect().width);
+    if (now !== last) {
+      last = now;
+      draw();
+    }
+  };
+  look();
+  new ResizeObserver(look).observe(svg.parentElement);
+}
+
+const rulers = element("canvas").getContext("2d");
+
+function textWidth(text, size, svg) {
+  rulers.font = size + "px " + getComputedStyle(svg).fontFamily;
+  return rulers.measureText(text).width;
+}
+
+// What a picture says across its top where the light is not green.
+function markStrip(page, width) {
+  const strip = shape("g", { class: "mark " + page.light });
+  strip.append(shape("rect", { x: 0, y: 0, width: width, height: 24 }));
+  let text = page.mark;
+  while (text.length > 12 && textWidth(text, 12, document.body) > width - 24) text = text.slice(0, -2).trimEnd() + "…";
+  strip.append(shape("text", { x: width / 2, y: 16.5, "text-anchor": "middle", "font-size": 12 }, text));
+  return strip;
 }

@@ -1,64 +1,36 @@
 // Reads the payload and joins the parts.
 const page = JSON.parse(byId("payload").textContent);
-
-function showNeighbourhood(i) {
-  const panel = byId("panel");
-  panel.replaceChildren();
-  panel.classList.toggle("empty", i < 0);
-  if (i < 0) {
-    panel.append(element("p", {}, "Choose a variable to see its neighbourhood with numbers."));
-    return;
-  }
-  const data = page.edges;
-  panel.append(element("h3", {}, page.names[i]));
-  if (page.frequency[i] !== null) {
-    panel.append(element("p", {}, "“" + page.high[i] + "” in " + number(100 * page.frequency[i], 1) + " % of the rows."));
-  }
-  panel.append(element("p", {}, "Expected number of neighbours: " + number(page.degree[i], 1) + "."));
-  const mine = [];
-  data.members.forEach((members, k) => { if (members.includes(i)) mine.push(k); });
-  mine.sort((a, b) => data.pip[b] - data.pip[a] || Math.abs(data.given[b]) - Math.abs(data.given[a]));
-  const table = element("table", { class: "neighbours" });
-  const head = element("tr");
-  for (const word of ["neighbour", "PIP", "if included"]) head.append(element("th", { scope: "col", class: word === "neighbour" ? "word" : "" }, word));
-  table.append(head);
-  // The probable ones, but never an empty list.
-  const most = Math.min(20, Math.max(5, mine.filter((k) => data.pip[k] >= 0.05).length));
-  for (const k of mine.slice(0, most)) {
-    const row = element("tr", { title: describe(page, k) });
-    const others = data.members[k].filter((j) => j !== i).map((j) => page.names[j]).join(" – ");
-    row.append(element("td", { class: "name" }, others));
-    row.append(element("td", {}, probability(data.pip[k])));
-    row.append(element("td", { class: data.given[k] < 0 ? "negative" : "positive" }, number(data.given[k], 2)));
-    table.append(row);
-  }
-  panel.append(table);
-  if (mine.length > most) panel.append(element("p", {}, "and " + (mine.length - most) + " less probable ones; filter the table below for all."));
-}
-
-const network = makeNetwork(page, showNeighbourhood);
+const network = makeNetwork(page, (i) => showNeighbourhood(page, i, () => network.select(-1)));
 makeTable(page, (i) => network.select(i));
 makeEvidence(page);
+offerPicture(byId("save-network"), network.svg, "network");
+offerPicture(byId("save-evidence"), byId("evidence-plot"), "evidence");
 
 const slider = byId("threshold");
+const all = byId("all-edges");
 slider.min = page.slider[0];
 slider.max = 1;
 slider.step = 0.01;
 slider.value = page.slider[1];
 
-function applyThreshold() {
+function showEdges() {
   const threshold = Number(slider.value);
-  const drawn = network.countAt(threshold);
-  network.showCount(drawn);
+  const data = page.edges;
+  byId("by-probability").hidden = !all.checked;
+  const drawn = network.show(all.checked ? (k) => data.pip[k] >= threshold : (k) => data.found[k] === 1);
   byId("threshold-value").textContent = threshold.toFixed(2);
   slider.setAttribute("aria-valuetext", threshold.toFixed(2) + ", " + drawn + " edges");
-  const hidden = page.hidden ? " (the strongest of " + (drawn + page.hidden).toLocaleString("en") + ")" : "";
-  byId("drawn").textContent = drawn.toLocaleString("en") + (drawn === 1 ? " edge" : " edges") + hidden + " with PIP ≥ " + threshold.toFixed(2)
-    + " of " + page.pairs.toLocaleString("en") + " candidate pairs" + (page.larger ? "; larger cliques are in the table only" : "");
+  const total = all.checked ? drawn + page.hidden : page.conclusive;
+  const part = total > drawn ? " (the strongest of " + total.toLocaleString("en") + ")" : "";
+  const why = all.checked ? " with PIP ≥ " + threshold.toFixed(2) : " with a Bayes factor of " + page.thresholds[0] + " or more";
+  const none = !drawn && !all.checked ? " None is conclusive yet; tick “all by probability” to see the others." : "";
+  byId("drawn").textContent = drawn.toLocaleString("en") + (drawn === 1 ? " edge" : " edges") + part + why
+    + " of " + page.pairs.toLocaleString("en") + " candidate pairs" + (page.larger ? "; larger cliques are in the table only" : "") + "." + none;
 }
-slider.addEventListener("input", applyThreshold);
-applyThreshold();
-showNeighbourhood(-1);
+slider.addEventListener("input", showEdges);
+all.addEventListener("change", showEdges);
+showEdges();
+showNeighbourhood(page, -1);
 
 const index = new Map(page.names.map((name, i) => [name, i]));
 const search = byId("search");
@@ -77,7 +49,10 @@ function find() {
   if (found < 0) found = page.names.findIndex((name) => name.toLowerCase().includes(lower));
   network.select(found);
   search.setAttribute("aria-invalid", String(found < 0));
-  if (found < 0) byId("panel").replaceChildren(element("p", {}, "No variable has “" + wanted.trim() + "” in its name."));
+  if (found < 0) {
+    byId("panel").classList.remove("empty");
+    byId("panel").replaceChildren(element("p", {}, "No variable has “" + wanted.trim() + "” in its name."));
+  }
 }
 search.addEventListener("input", find);
 document.documentElement.dataset.ready = "yes";

@@ -14,10 +14,10 @@ function makeTable(page, onVariable) {
   columns.push(
     { title: "PIP", help: "posterior inclusion probability", value: (k) => data.pip[k], text: (k) => probability(data.pip[k]) },
     numeric("± MCSE", data.mcse, 3, "Monte Carlo standard error of the PIP"),
-    { title: "log₁₀ BF", help: "Bayes factor for presence; < and > mark bounds", value: (k) => data.bf[k], text: (k) => bayesFactor(data, k) },
-    { title: "evidence", kind: "word", value: (k) => -data.evidence[k], text: (k) => WORDS[data.evidence[k]] },
+    { title: "log₁₀ BF", help: "Bayes factor for presence; < and > mark bounds", plain: (k) => bayesFactor(data, k), value: (k) => data.bf[k], text: (k) => bayesFactor(data, k) },
+    { title: "evidence", kind: "word", value: (k) => -data.evidence[k], plain: (k) => WORDS[data.evidence[k]], text: (k) => WORDS[data.evidence[k]] },
     numeric("coupling", data.mean, 2, "posterior mean, zero where the edge is absent (log odds)"),
-    { title: page.interval, help: "highest-density interval of the coupling", value: (k) => data.low[k], text: (k) => number(data.low[k], 2) + " … " + number(data.high[k], 2) },
+    { title: page.interval, help: "highest-density interval of the coupling", plain: (k) => data.low[k] + " … " + data.high[k], value: (k) => data.low[k], text: (k) => number(data.low[k], 2) + " … " + number(data.high[k], 2) },
     numeric("if included", data.given, 2, "posterior mean given inclusion (log odds)"),
     numeric("R-hat", data.rhat, 3, "agreement of the chains; 1.00 is perfect"),
     numeric("ESS", data.ess, 0, "effective number of draws"),
@@ -101,6 +101,11 @@ function makeTable(page, onVariable) {
   }
 
   byId("filter").addEventListener("input", () => { state.page = 0; refresh(); });
+  byId("copy-table").addEventListener("click", async () => {
+    const cells = [columns.map((column) => column.title), ...state.rows.map((k) => columns.map((column) => (column.kind === "name" ? column.value(k) : (column.plain || column.value)(k))))];
+    const done = await copyText(cells.map((row) => row.map(asCell).join("\t")).join("\n"));
+    byId("table-status").textContent = done ? state.rows.length.toLocaleString("en") + " rows are on the clipboard." : "The browser does not let this page copy.";
+  });
   category.addEventListener("change", () => { state.page = 0; refresh(); });
   byId("previous").addEventListener("click", () => { state.page -= 1; draw(); });
   byId("next").addEventListener("click", () => { state.page += 1; draw(); });

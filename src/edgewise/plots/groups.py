@@ -1,0 +1,44 @@
+"""Which colour a node has: its community, or a group that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edgewise.errors import DataError
+from edgewise.plots import layout
+from edgewise.plots.style import NODE, PASTELS, colour
+
+Groups = Sequence[Any] | Mapping[str, Any]
+
+
+def node_groups(
+    names: Sequence[str], inclusion: np.ndarray, given: Groups | None = None
+) -> tuple[np.ndarray, list[str] | None]:
+    """Number of every node's group, and the labels of the groups.
+
+    Without `given` groups they are the communities of the probable edges, which have no labels; a node that
+    is alone in its community has the number -1.
+    """
+    if given is None:
+        group = layout.communities(inclusion)
+        alone = np.bincount(group, minlength=len(names))[group] < 2
+        return np.where(alone, -1, group), None
+    if isinstance(given, Mapping):
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise DataError(f"There is no group for the variable {missing[0]!r}; give one for each.")
+        given = [given[name] for name in names]
+    if len(given) != len(names):
+        raise DataError(f"There are {len(given)} group labels for {len(names)} variables; give one for each.")
+    labels = list(dict.fromkeys(str(label) for label in given))
+    return np.array([labels.index(str(label)) for label in given], int), labels
+
+
+def node_colours(group: np.ndarray, named: bool) -> list[str]:
+    """Full colours for groups with a name, pale ones for communities."""
+    if named:
+        return [colour(k) for k in group.tolist()]
+    return [NODE if k < 0 else PASTELS[k % len(PASTELS)] for k in group.tolist()]
