@@ -2,8 +2,9 @@
 
 This is the model of most Bayesian software for networks of binary variables. It is a baseline for
 ``benchmarks.calibration`` and no engine: the product counts every row p times over, and its posterior is not
-that of the model. Metropolis moves along one parameter at a time; a birth proposes from the slab, so that it
-is decided by the ratio of pseudo-likelihoods and the prior odds alone.
+that of the model. Metropolis moves along one parameter at a time. A coupling moves its two biases against it,
+as if its variables were centred at their means in the data: a shear, whose Jacobian is one. A birth proposes
+from the slab, so that it is decided by the pseudo-likelihoods, the prior odds and the prior of those biases.
 """
 
 from __future__ import annotations
@@ -41,12 +42,16 @@ def _run(
     for i in range(p):
         cells[i] = _log_cells(rows, fields[i], i)
     p0, sigma0 = beta[0] / (beta[0] + beta[1]), math.sqrt(gamma[1] / gamma[0])
-    width, width_bias = 2.4 / math.sqrt(1.0 + 0.2 * n), 2.4 / math.sqrt(1.0 + 0.2 * n)
+    means = np.zeros(p)
+    for r in range(n):
+        for i in range(p):
+            means[i] += (rows[r, i] + 0.5 / n) / (n + 1.0)
+    spread = means * (1 - means)
     first, second = np.zeros(n), np.zeros(n)
     kept = 0
     for iteration in range(warm_up + iterations * thin):
         for i in range(p):
-            step = width_bias * np.random.standard_normal()
+            step = 2.4 / math.sqrt(n * spread[i] + bias_sd**-2) * np.random.standard_normal()
             for r in range(n):
                 first[r] = fields[i, r] + step
             new = _log_cells(rows, first, i)
@@ -62,6 +67,7 @@ def _run(
                 if move == 0:
                     if not active[a]:
                         continue
+                    width = 2.4 / math.sqrt(2 * n * spread[i] * spread[j] + sigma0**-2)
                     target = theta[a] + width * np.random.standard_normal()
                     prior = (theta[a] ** 2 - target**2) / (2 * sigma0**2)
                 else:
@@ -69,12 +75,15 @@ def _run(
                     target = 0.0 if active[a] else sigma0 * np.random.standard_normal()
                     prior = -odds if active[a] else odds
                 step = target - theta[a]
+                bias_i, bias_j = bias[i] - step * means[j], bias[j] - step * means[i]
+                prior += (bias[i] ** 2 - bias_i**2 + bias[j] ** 2 - bias_j**2) / (2 * bias_sd**2)
                 for r in range(n):
-                    first[r] = fields[i, r] + step * rows[r, j]
-                    second[r] = fields[j, r] + step * rows[r, i]
+                    first[r] = fields[i, r] + step * (rows[r, j] - means[j])
+                    second[r] = fields[j, r] + step * (rows[r, i] - means[i])
                 new_i, new_j = _log_cells(rows, first, i), _log_cells(rows, second, j)
                 if math.log(np.random.random()) < new_i + new_j - cells[i] - cells[j] + prior:
                     theta[a] = target
+                    bias[i], bias[j] = bias_i, bias_j
                     active[a] = move == 0 or not active[a]
                     fields[i, :], fields[j, :] = first, second
                     cells[i], cells[j] = new_i, new_j

@@ -1,0 +1,1 @@
+"""Are stated probabilities right? See ``python -m benchmarks.calibration --help``."""
