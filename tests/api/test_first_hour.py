@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -13,22 +14,25 @@ import pytest
 
 from command import edgewise
 from edgewise import SpikeSlabMRF, load_posterior
-from edgewise.cli.messages import in_options
+from edgewise.cli import shown
+from edgewise.cli.messages import in_options, wrapped
 from edgewise.posterior.columns import signed
 from edgewise.posterior.diagnostics import diagnose
 from edgewise.posterior.verdict import judge
 from edgewise.report.build import build_report
+from edgewise.run.console import Console
 from helpers import fake_posterior
 from toy_engine import TOY
 
 
 def test_a_red_posterior_is_not_counted_in_the_terminal(tmp_path: Path):
     fake_posterior(8, draws=100, seed=2, persistence=0.99).save(tmp_path / "posterior.nc")
-    shown = edgewise("summary", tmp_path).stdout
-    assert shown.startswith(" RED ")
-    assert "No count, probability or Bayes factor of it can be quoted yet." in shown.splitlines()[0]
-    assert "included with strong evidence" not in shown
-    assert "The data decide" not in shown
+    said = edgewise("summary", tmp_path).stdout
+    assert said.startswith(" RED ")
+    assert "No count, probability or Bayes factor of it can be quoted yet." in said.splitlines()[0]
+    assert "included with strong evidence" not in said
+    assert "The data decide" not in said
+    assert "Where the chains are so far; not to be quoted:" in said
     told = json.loads(edgewise("summary", tmp_path, "--json").stdout)
     assert told["quality"]["banner"].startswith("Red: ")
     assert told["decided"] is None
@@ -39,10 +43,10 @@ def test_a_red_posterior_is_not_counted_in_the_terminal(tmp_path: Path):
 def test_a_green_posterior_says_what_the_data_decide(tmp_path: Path):
     posterior = fake_posterior(8, draws=1500, seed=2, persistence=0.0)
     posterior.save(tmp_path / "posterior.nc")
-    shown = edgewise("summary", tmp_path).stdout
+    said = edgewise("summary", tmp_path).stdout
     verdict = judge(posterior)
-    assert shown.startswith("500 rows")
-    assert f"The data decide {verdict.decided} of 28 pairs." in shown
+    assert said.startswith("500 rows")
+    assert f"The data decide {verdict.decided} of 28 pairs." in said
     assert sum(verdict.counts.values()) == 28
 
 
@@ -100,6 +104,72 @@ def test_tables_fit_into_a_hundred_columns(tmp_path: Path):
     rows = [line for line in table if " -- " in line]
     assert len(rows) == 15
     assert max(map(len, rows)) <= 100
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_nothing_is_cut_off_in_a_narrow_terminal(width: int, monkeypatch):
+    names = [f"a question with a name of about fifty letters, number {k}" for k in range(6)]
+    posterior = fake_posterior(6, draws=1500, persistence=0.0, names=names)
+    narrow = shown_in(posterior, width, monkeypatch)
+    lines = narrow.splitlines()
+    assert max(map(len, lines)) <= width
+    rows = [line for line in lines if " -- " in line]
+    assert len(rows) == 15
+    # Names are shortened, numbers and words never are.
+    for line in rows:
+        assert re.search(r" \d\.\d{3} .*(presence|absence|inconclusive) *$", line), line
+        assert re.match(r"a .*… -- a .*… ", line), line
+    assert "interval" not in narrow
+    assert "interval" in shown_in(posterior, 200, monkeypatch)
+
+
+def shown_in(posterior, width: int, monkeypatch) -> str:
+    """What is shown of a posterior in a terminal of so many columns."""
+    out = io.StringIO()
+    monkeypatch.setattr(shown, "console", lambda: Console(file=out, width=width))
+    shown.show_posterior(posterior, diagnose(posterior), top=0)
+    return out.getvalue()
+
+
+def test_errors_are_broken_between_words_and_commands_are_not(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    edgewise("simulate", "survey", "-n", "200", "--seed", "1", "-o", "a survey with a long name.csv")
+    refusal = edgewise("fit", "a survey with a long name.csv", "--columns", "region,smokes,worries", code=1)
+    told = refusal.stderr.strip()
+    lines = wrapped(told, 60).split("\n")
+    assert [line for line in lines if len(line) > 60 and "edgewise fit" not in line] == []
+    assert told.split("\n")[-1] in lines
+    assert " ".join(told.split()) == " ".join(" ".join(lines).split())
+
+
+def test_colours_by_a_file_of_groups(fitted: Path, tmp_path: Path):
+    groups = tmp_path / "topics.csv"
+    groups.write_text("vote,topic\ntax,money\nroads,money\nschools,people\n")
+    edgewise("plot", "network", fitted, "--color-by", groups, "-o", tmp_path / "network.svg")
+    drawn = (tmp_path / "network.svg").read_text()
+    assert "<!-- money -->" in drawn
+    assert "<!-- people -->" in drawn
+    edgewise("report", fitted, "--color-by", groups, "-o", tmp_path / "report.html")
+    assert '"groups":["money","people"]' in (tmp_path / "report.html").read_text()
+    groups.write_text("tax,money\n")
+    said = edgewise("plot", "network", fitted, "--color-by", groups, code=1).stderr
+    assert "has no group for 'roads' and 1 more; it has tax." in said
+    groups.write_text("tax\n")
+    assert (
+        "line 1: there is no second column" in edgewise("report", fitted, "--color-by", groups, code=1).stderr
+    )
+    said = edgewise("plot", "network", fitted, "--color-by", tmp_path / "nothing.csv", code=1).stderr
+    assert "--color-by takes a CSV file" in said
+
+
+def test_centrality_and_structures_are_kinds_of_plots(fitted: Path, tmp_path: Path):
+    for arguments in (("centrality",), ("centrality", "--measure", "expected influence"), ("structures",)):
+        path = tmp_path / f"{len(arguments)}{arguments[0]}.png"
+        edgewise("plot", arguments[0], fitted, *arguments[1:], "-o", path)
+        assert path.stat().st_size > 5_000
+    assert (
+        "no centrality 'fame'" in edgewise("plot", "centrality", fitted, "--measure", "fame", code=1).stderr
+    )
 
 
 def test_options_that_are_named_exist(fitted: Path, votes: Path, tmp_path: Path):

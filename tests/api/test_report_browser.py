@@ -412,6 +412,11 @@ def test_a_result_that_is_not_green_is_marked_inside_the_pictures(browser, tmp_p
         assert [mark.startswith("red: ") for mark in marks] == ([] if words is None else [True, True])
         counted = page.locator("#evidence-plot").text_content()
         assert bool(re.search(r"\d+ strong presence", counted)) == (words is None)
+        drawn = page.locator("#drawn").inner_text()
+        assert bool(re.match(r"[\d,]+ edge", drawn)) == (words is None)
+        assert bool(re.search(r"(positive|negative): \d", page.locator("#graph").text_content())) == (
+            words is None
+        )
         page.close()
 
 

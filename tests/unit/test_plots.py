@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from importlib import resources
 
 import matplotlib
 import numpy as np
@@ -14,13 +16,14 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
+from matplotlib.text import Text
 
 from edgewise import MRF, Posterior, plots
 from edgewise.errors import DataError
 from edgewise.features import Features
 from edgewise.plots import layout, placing
 from edgewise.plots.source import edge_view
-from edgewise.plots.style import NEGATIVE, POSITIVE
+from edgewise.plots.style import COMMUNITIES, NEGATIVE, POSITIVE
 from edgewise.plots.traces import prior_density, rank_shares
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, Prior
 from helpers import fake_posterior, sparse_draws
@@ -233,13 +236,122 @@ def test_lines_go_round_third_nodes_and_names_cover_nothing():
     assert None not in forced
 
 
-@pytest.mark.parametrize("kind", ["network", "evidence", "evidence-network", "forest", "inclusion"])
+@pytest.mark.parametrize(
+    "kind", ["network", "evidence", "evidence-network", "forest", "inclusion", "centrality", "structures"]
+)
 def test_pictures_of_a_result_that_is_not_green_are_marked(kind):
     def marks(posterior):
         return [text for text in plots.PLOTS[kind](posterior).texts if text.get_gid() == "light"]
 
     assert marks(fake_posterior(6, draws=100, persistence=0.99))[0].get_text().startswith("red: ")
     assert not marks(fake_posterior(6, draws=1500, persistence=0.0))
+
+
+def test_a_red_picture_counts_nothing():
+    def words(kind, posterior):
+        ax = plots.PLOTS[kind](posterior)
+        return " ".join([ax.get_title(), *(text.get_text() for text in ax.get_legend().get_texts())])
+
+    for kind in ("network", "evidence-network", "evidence"):
+        red = words(kind, fake_posterior(8, draws=100, seed=2, persistence=0.99))
+        assert not re.search(r"(presence|positive|absence): \d|\d edges", red), red
+        assert re.search(
+            r"(presence|positive): \d", words(kind, fake_posterior(8, draws=1500, persistence=0.0))
+        )
+
+
+def crosses(first, second):
+    """Whether two lines (2, 2) cross inside."""
+
+    def side(a, b, c):
+        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+    (a, b), (c, d) = first, second
+    return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+
+
+def test_names_of_the_evidence_plot_stand_apart_and_their_lines_do_not_cross():
+    posterior = fake_posterior(20, draws=1500, persistence=0.0, names=[f"variable {k}" for k in range(20)])
+    ax = plots.edge_evidence(posterior, labels=12)
+    ax.figure.canvas.draw()
+    assert len(ax.texts) == 12
+    # Of the words alone, without their lines.
+    boxes = [Text.get_window_extent(text, ax.figure.canvas.get_renderer()) for text in ax.texts]
+    points = [ax.transData.transform(text.xy) for text in ax.texts]
+    lines = [(point, (box.x0, (box.y0 + box.y1) / 2)) for point, box in zip(points, boxes)]
+    frame = ax.get_window_extent()
+    for k, box in enumerate(boxes):
+        assert frame.x0 <= box.x0
+        assert box.x1 <= frame.x1 + 1
+        assert max(point[0] for point in points) < box.x0
+        for j in range(k):
+            assert not crosses(lines[k], lines[j])
+            assert box.y1 <= boxes[j].y0 + 1 or boxes[j].y1 <= box.y0 + 1
+    # A control: with two names exchanged, lines do cross.
+    swapped = [(point, lines[-1 - k][1]) for k, point in enumerate(points)]
+    assert any(crosses(one, other) for k, one in enumerate(swapped) for other in swapped[:k])
+
+
+def test_centrality_shows_the_table_and_the_most_central_variables():
+    posterior = fake_posterior(12, draws=200, persistence=0.0)
+    ax = plots.centrality(posterior, measure="degree", variables=5)
+    table = posterior.centrality("degree").sort_values("mean", ascending=False).head(5)
+    points = ax.collections[-1].get_offsets()
+    np.testing.assert_allclose(np.sort(points[:, 0]), np.sort(table["mean"]))
+    assert {tick.get_text() for tick in ax.get_yticklabels()} == set(table["variable"])
+    assert "5 most central of 12" in ax.get_title()
+    with pytest.raises(DataError, match="no centrality 'fame'"):
+        plots.centrality(posterior, measure="fame")
+
+
+def test_structures_show_which_graphs_are_probable_and_where_they_differ():
+    # Three candidates: the first always there, the second in two draws of three, the third never.
+    values = np.zeros((300, 3))
+    values[:, 0] = 1.0
+    values[:200, 1] = -0.5
+    chains = [sparse_draws(values, np.zeros((300, 3))) for _ in range(2)]
+    ax = plots.structures(Posterior(chains, Features.pairs(3), ["a", "b", "c"]))
+    bars = [patch.get_height() for patch in ax.patches]
+    np.testing.assert_allclose(bars[1] / bars[0], 0.5)
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names[3:] == ["a – c"]
+    assert names[2] == "0.67"
+    filled, hollow = ax.collections
+    np.testing.assert_array_equal(filled.get_offsets()[:, 0], [0])
+    np.testing.assert_array_equal(hollow.get_offsets()[:, 0], [1])
+    assert "1 edge is in all of them" in ax.get_xlabel()
+    assert "2 different graphs in 600 draws" in ax.get_title()
+
+
+def test_colours_of_communities_are_those_of_the_report():
+    style = (resources.files("edgewise.report") / "assets" / "style.css").read_text()
+    told = [found.upper() for found in re.findall(r"\.group-\d+ \{ fill: (#\w+); \}", style)]
+    assert told == list(COMMUNITIES)
+
+
+@pytest.mark.parametrize("draw", [plots.network, plots.evidence_network])
+def test_no_line_runs_through_a_third_node(draw):
+    posterior = fake_posterior(30, draws=400, persistence=0.0)
+    ax = draw(posterior)
+    ax.figure.canvas.draw()
+    nodes = next(part for part in ax.collections if len(part.get_offsets()) == 30)
+    places = ax.transData.transform(nodes.get_offsets())
+    radius = np.sqrt(nodes.get_sizes().max()) / 2 * ax.figure.dpi / 72
+    through = total = 0
+    for part in ax.collections:
+        for line in part.get_segments() if isinstance(part, LineCollection) else ():
+            line = ax.transData.transform(line)
+            ends = [int(np.argmin(((places - end) ** 2).sum(1))) for end in (line[0], line[-1])]
+            total += 1
+            through += placing._clearance(line, places, np.array(ends)) < 0.9 * radius
+    straight = sum(
+        placing._clearance(places[list(pair)], places, np.array(pair)) < 0.9 * radius
+        for pair in edge_view(posterior).pairs.tolist()
+    )
+    assert total > 20
+    assert through <= (0 if draw is plots.network else 0.01 * total)
+    # A control: straight lines would.
+    assert straight > 0.01 * len(edge_view(posterior).pairs)
 
 
 def test_the_network_shows_what_there_is_evidence_for_and_all_plots_share_one_layout():

@@ -67,6 +67,7 @@ def plot(
         typer.Option(min=0, max=1, help="Smallest probability of a drawn edge.", show_default="by kind"),
     ] = None,
     grid: options.Grid = None,
+    color_by: options.ColorBy = None,
     parameter: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +79,14 @@ def plot(
     ] = None,
     coding: Annotated[
         options.Coding | None, typer.Option(help="For forest: coding of couplings.", show_default="binary")
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            help="For centrality: strength, 'expected influence', degree, betweenness, closeness or "
+            "eigenvector.",
+            show_default="strength",
+        ),
     ] = None,
     data: Annotated[
         str | None, typer.Option(help="For predictive: the table to compare with.", show_default=False)
@@ -101,7 +110,11 @@ def plot(
 
     edgewise plot network votes
 
+    edgewise plot network votes --color-by topics.csv -o network.svg
+
     edgewise plot forest votes --coding ising -o couplings.pdf
+
+    edgewise plot centrality votes --measure degree
 
     edgewise plot trace votes --parameter "crime -- immigration"
 
@@ -128,6 +141,8 @@ def plot(
         "parameter": ("--parameter", parameter),
         "edges": ("--edges", edges),
         "coding": ("--coding", None if coding is None else coding.value),
+        "measure": ("--measure", measure),
+        "groups": ("--color-by", color_by),
         "data": ("--data", data),
         "kind": ("--check", check),
         "truth": ("--truth", truth),
@@ -146,6 +161,10 @@ def plot(
         from edgewise.cli.sources import read_model
 
         chosen["truth"] = read_model(truth)
+    if color_by is not None:
+        from edgewise.cli.sources import read_groups
+
+        chosen["groups"] = read_groups(color_by, found.names)
     axes = PLOTS[kind](found, **chosen)
     target.write_figure(axes.figure, dpi)
     tell(f"Written: {target}")
@@ -185,6 +204,7 @@ def report(
     weights: options.Weights = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", show_default=False)] = None,
     grid: options.Grid = None,
+    color_by: options.ColorBy = None,
     debug: options.Debug = False,
 ) -> None:
     """Write the report of a posterior: one HTML file that opens anywhere.
@@ -204,6 +224,10 @@ def report(
         "title": title,
         "grid": None if grid is None else options.parse_grid(grid),
     }
+    if color_by is not None:
+        from edgewise.cli.sources import read_groups
+
+        settings["groups"] = read_groups(color_by, found.names)
     page = build_report(found, **settings, wording=in_options)
     if output == "-":
         import sys

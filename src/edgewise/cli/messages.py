@@ -10,6 +10,7 @@ import contextlib
 import re
 import shlex
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 DONE, WRONG, MISUSED = 0, 1, 2
+# Wider lines are hard to read, and wrap where people paste them.
+MOST_COLUMNS = 100
+COMMAND = re.compile(r"(?:^\s*|: )edgewise \w")
 
 
 @dataclass
@@ -159,11 +163,35 @@ def say(text: str, kind: str = "") -> None:
     from rich.text import Text
 
     colour = {"Error": "bold red", "Warning": "bold yellow", "Stopped": "bold yellow", "Note": "bold cyan"}
-    line = Text()
-    if kind:
-        line.append(f"{kind}: ", colour.get(kind, "bold"))
-    line.append(text)
-    error_console().print(line)
+    out = error_console()
+    prefix = f"{kind}: " if kind else ""
+    width = min(out.width, MOST_COLUMNS) if out.is_terminal else None
+    line = Text(wrapped(prefix + text, width))
+    line.stylize(colour.get(kind, "bold"), 0, len(prefix))
+    out.print(line)
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Lines of at most `width` letters, broken between words; commands stay in one piece, to be copied.
+
+    >>> print(wrapped("  1. a column is blank\\n  edgewise fit a.csv --missing drop", 18))
+      1. a column is
+         blank
+      edgewise fit a.csv --missing drop
+    """
+    if width is None:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        if len(line) <= width or COMMAND.search(line):
+            lines.append(line)
+            continue
+        lead = re.match(r"\s*(\d+\. )?", line)
+        indent = " " * (lead.end() if lead else 0)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)
 
 
 def tell(text: str) -> None:

@@ -27,6 +27,8 @@ PLOT_KINDS = (
     "evidence",
     "evidence-network",
     "forest",
+    "centrality",
+    "structures",
     "edge-count",
     "p0",
     "sigma0",
@@ -224,6 +226,14 @@ Grid = Annotated[
         callback=checked(parse_grid),
         help="The variables are pixels of an image of this size.",
         show_default=False,
+    ),
+]
+ColorBy = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Colours of the nodes: a CSV file with the name and the group of every variable.",
+        show_default="communities",
     ),
 ]
 Mixture = Annotated[int, typer.Option(min=1, help="Number of posterior draws to average over.")]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.cli.messages import in_options, session
+from edgewise.cli.messages import MOST_COLUMNS, in_options, session
 from edgewise.errors import printable
 from edgewise.posterior.columns import signed
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
 BANNERS = {"amber": "black on yellow", "red": "white on red"}
 WIDE = 500
-# Columns of a table at most, in a wider terminal or none: wider ones wrap where people paste them.
-MOST_COLUMNS = 100
+# Letters that the names of an edge should have, where they are that long.
+LEAST_NAMES = 34
 _FACTS = ("engine", "seed", "stop_reason", "interrupted", "warm_up_unfinished", "seconds", "command")
 
 
@@ -105,6 +105,8 @@ def show_posterior(
     shown = table if top == 0 else table.head(top)
     if len(shown):
         out.print()
+        if verdict.withheld:
+            out.print(Text("Where the chains are so far; not to be quoted:", "dim"))
         out.print(_edge_table(shown, noun, coding, out), style="" if found.light == "green" else "dim")
     if len(table) > len(shown):
         out.print(f"... and {len(table) - len(shown):,} more ({rest}).")
@@ -125,12 +127,9 @@ def _edge_table(table: pandas.DataFrame, noun: str, coding: str, out: Console) -
     from rich.table import Table
     from rich.text import Text
 
-    symbol = "coupling" if coding == "binary" else "coupling J"
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column(noun, no_wrap=True)
-    for heading in ("prob.", "Bayes factor", symbol, "95 % interval"):
-        grid.add_column(heading, justify="right", no_wrap=True)
-    grid.add_column("evidence", no_wrap=True)
+    # Two lines of headings: no column is wider than what stands in it.
+    coupling = "coupling" if coding == "binary" else "coupling\nJ"
+    headings = ("prob.", "Bayes\nfactor", coupling, "95 %\ninterval", "evidence")
     rows: Any = table.itertuples()
     cells = [
         (
@@ -142,12 +141,26 @@ def _edge_table(table: pandas.DataFrame, noun: str, coding: str, out: Console) -
         )
         for row in rows
     ]
-    headings = [str(column.header) for column in grid.columns[1:]]
-    others = sum(2 + max(map(len, column)) for column in zip(headings, *cells))
-    room = max(20, min(out.width, MOST_COLUMNS) - others)
-    for edge, row_cells in zip(table["edge"], cells):
-        grid.add_row(Text(fitted(printable(str(edge), keep=""), room)), *row_cells)
+    edges = [printable(str(edge), keep="") for edge in table["edge"]]
+    kept = list(range(len(headings)))
+    room = _room(headings, cells, kept, out)
+    if room < min(max(map(len, edges)), LEAST_NAMES):
+        # A narrow terminal: names that can be told apart are worth more than the interval.
+        kept.remove(3)
+        room = _room(headings, cells, kept, out)
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column(noun, no_wrap=True)
+    for k in kept:
+        grid.add_column(headings[k], justify="left" if headings[k] == "evidence" else "right", no_wrap=True)
+    for edge, row_cells in zip(edges, cells):
+        grid.add_row(Text(fitted(edge, room)), *(row_cells[k] for k in kept))
     return grid
+
+
+def _room(headings: Sequence[str], cells: Sequence[Sequence[str]], kept: Sequence[int], out: Console) -> int:
+    """How many letters the other columns leave for the name of an edge."""
+    widest = [max(len(word) for row in cells for word in (row[k], *headings[k].split())) for k in kept]
+    return max(12, min(out.width, MOST_COLUMNS) - sum(widest) - 2 * len(kept))
 
 
 def fitted(edge: str, room: int) -> str:

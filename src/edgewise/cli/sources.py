@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +34,32 @@ def read_model(path: Path) -> MRF:
         return MRF.from_json(text)
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
+
+
+def read_groups(path: Path, names: Sequence[str]) -> dict[str, str]:
+    """Group of every variable, from a CSV file with two columns; lines of other names are left out."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise FileError(
+            f"{path} cannot be read: {reason}; --color-by takes a CSV file with the name and the group of "
+            "every variable."
+        ) from None
+    lines = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
+    short = next((k for k, row in enumerate(lines, 1) if len(row) < 2), None)
+    if short is not None:
+        raise FileError(f"{path}, line {short}: there is no second column; write the name and the group.")
+    found = {row[0].strip(): row[1].strip() for row in lines}
+    missing = [name for name in names if name.strip() not in found]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        known = ", ".join(list(found)[:5]) + (", ..." if len(found) > 5 else "")
+        raise DataError(
+            f"{path} has no group for {missing[0]!r}{more}; it has {known or 'no lines'}. Give one line for "
+            "every variable: its name and its group."
+        )
+    return {name: found[name.strip()] for name in names}
 
 
 def read_source(path: Path) -> Any:

@@ -17,6 +17,7 @@ from edgewise.plots.matrix import inclusion_matrix
 from edgewise.plots.network import evidence_network, network
 from edgewise.plots.prior import prior_networks
 from edgewise.plots.scores import calibration, density_curve, precision_recall
+from edgewise.plots.structure import centrality, structures
 from edgewise.plots.traces import edge_count, histogram, inclusion_rate, rank, slab_scale, trace, trace_panels
 
 PLOTS: dict[str, Callable[..., Any]] = {
@@ -25,6 +26,8 @@ PLOTS: dict[str, Callable[..., Any]] = {
     "evidence": edge_evidence,
     "evidence-network": evidence_network,
     "forest": forest,
+    "centrality": centrality,
+    "structures": structures,
     "edge-count": edge_count,
     "p0": inclusion_rate,
     "sigma0": slab_scale,
@@ -39,6 +42,7 @@ PLOTS: dict[str, Callable[..., Any]] = {
 __all__ = [
     "PLOTS",
     "calibration",
+    "centrality",
     "density_curve",
     "edge_count",
     "edge_evidence",
@@ -56,6 +60,7 @@ __all__ = [
     "rank",
     "samples",
     "slab_scale",
+    "structures",
     "trace",
     "trace_panels",
 ]

@@ -17,6 +17,8 @@ from edgewise.plots.style import (
     mark,
     new_axes,
     plain,
+    tally,
+    withheld,
 )
 from edgewise.posterior.verdict import SET_BY_PRIOR, WORDS, categories
 
@@ -35,8 +37,8 @@ def edge_evidence(
     """Plot the Bayes factor for the presence of every edge against its coupling.
 
     The bands are the evidence categories, with the number of edges in each. Triangles mark bounds: the
-    draws show at least (or at most) this much. The `labels` edges with most evidence are named; the axis is
-    compressed where the evidence is overwhelming.
+    draws show at least (or at most) this much. The `labels` edges with most evidence are named, in a column
+    beside the points; the axis is compressed where the evidence is overwhelming.
     """
     posterior = as_posterior(source)
     factor = posterior.edge_values("log10_bf")
@@ -44,11 +46,10 @@ def edge_evidence(
     kinds = categories(posterior, thresholds)
     usable = kinds != SET_BY_PRIOR
     bound = posterior.edge_values("bf_bound").astype(str)
-    ax = new_axes(ax, 7.2, 5.0)
-    up = max(1.6, float(factor[usable].max(initial=0.0)) * 1.12)
+    silent = withheld(posterior)
+    ax = new_axes(ax, 7.6, 5.4)
+    top = max(1.6, float(factor[usable].max(initial=0.0)) * 1.12)
     bottom = min(-1.6, float(factor[usable].min(initial=0.0)) * 1.12)
-    # Room above the points for their names, which stack up where many edges share one bound.
-    top = compressed(compressed(up) + 0.3 * (compressed(up) - compressed(bottom)) * min(1.0, labels / 8), -1)
     some, strong = np.log10(thresholds)
     limits = ((strong, top), (some, strong), (-some, some), (-strong, -some), (bottom, -strong))
     for word, (low, high) in zip(WORDS, limits):
@@ -66,30 +67,28 @@ def edge_evidence(
                 edgecolors="white",
                 linewidths=0.3,
                 alpha=0.85,
-                label=f"{word}: {int((kinds == word).sum()):,}" if sign == "" else None,
+                label=tally(word, int((kinds == word).sum()), silent) if sign == "" else None,
                 rasterized=some_of.sum() > 5000,
             )
     for sign, marker, words in ((">", "^", "at least this much"), ("<", "v", "at most this much")):
         if (usable & (bound == sign)).any():
             ax.scatter([], [], s=26, marker=marker, c="white", edgecolors=INK, linewidths=0.8, label=words)
-    if up - bottom > 6:
+    if top - bottom > 6:
         ax.set_yscale("function", functions=(compressed, lambda values: compressed(values, -1)))
         ticks = [-300, -100, -50, -20, -10, -5, -3, -2, -1, 0, 1, 2, 3, 5, 10, 20, 50, 100, 300]
         ax.set_yticks([tick for tick in ticks if bottom <= tick <= top])
     ax.axhline(0, color=NEUTRAL, linewidth=0.8)
     ax.axvline(0, color=NEUTRAL, linewidth=0.8, linestyle=":")
     ax.set_ylim(bottom, top)
-    ax.margins(x=0.12)
+    ax.margins(x=0.06)
     ax.set_xlabel("coupling: posterior mean given inclusion (log odds, 0/1 coding)")
     ax.set_ylabel(r"$\log_{10}$ Bayes factor for presence")
     ax.set_title(title or f"Evidence for each of {len(factor):,} candidate edges")
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ax.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4)
     plain(ax)
-    texts = [
-        (strength[k], factor[k], clique_label(posterior.features.clique(int(k)), posterior.names, 12))
-        for k in _named(factor, strength, usable & (factor >= some), labels)
-    ]
-    _write_apart(ax, texts)
+    chosen = _named(factor, strength, usable & (factor >= some), labels)
+    texts = [clique_label(posterior.features.clique(int(k)), posterior.names, 14) for k in chosen]
+    _write_beside(ax, np.stack([strength[chosen], factor[chosen]], axis=1), texts)
     return mark(ax, posterior)
 
 
@@ -109,36 +108,53 @@ def compressed(values: Any, direction: int = 1) -> Any:
     return np.sign(values) * np.where(size <= 2, size, far)
 
 
-def _write_apart(ax: Axes, texts: list[tuple[float, float, str]], font: float = 7) -> None:
-    """Write labels above their points, stacked where they would cover each other.
+def _write_beside(ax: Axes, points: np.ndarray, texts: list[str], font: float = 7.5) -> None:
+    """Write labels in a column at the right, each joined to its point by a line; no two lines cross.
 
-    The extent of a label is estimated from its length; that is enough to keep labels apart and needs no
-    drawing of the figure.
+    Lines of the shortest total length between points and places cannot cross, and the names stand right
+    of all points, where no line goes.
     """
-    box = ax.get_window_extent()
-    taken: list[tuple[float, float, float]] = []
-    half_of_letter, line = 0.31 * font, 1.35 * font
-    for x, y, text in sorted(texts):
-        place, level = ax.transData.transform((x, y)) * 72 / ax.figure.dpi
-        half = half_of_letter * len(text)
-        left_end, right_end = np.array([box.x0, box.x1]) * 72 / ax.figure.dpi
-        middle = float(np.clip(place, left_end + half, max(right_end - half, left_end + half)))
-        height = level + 9
-        while any(abs(middle - m) < half + h and abs(height - t) < line for m, h, t in taken):
-            height += line
-        taken.append((middle, half, height))
+    from scipy.optimize import linear_sum_assignment
+
+    if not texts:
+        return
+    figure: Any = ax.figure
+    getattr(figure, "figure", figure).draw_without_rendering()
+    # Room for the names, whose extent is estimated from their length.
+    box, scale = ax.get_window_extent(), 72 / ax.figure.dpi
+    share = min(0.45, (0.6 * font * max(map(len, texts)) + 14) / (box.width * scale))
+    left, right = ax.get_xlim()
+    edge = right + 0.02 * (right - left)
+    ax.set_xlim(left, left + (edge - left) / (1 - share))
+    line = 1.5 * font / (box.height * scale)
+    # In parts of the axes, which the scale of either axis does not bend.
+    here = ax.transAxes.inverted().transform(ax.transData.transform(points))
+    height = line * len(texts)
+    start = float(np.clip(np.median(here[:, 1]) + height / 2, height, 1.0)) - line / 2
+    places = np.stack([np.full(len(texts), 1 - share + 0.02), start - line * np.arange(len(texts))], axis=1)
+    wide = np.array([box.width, box.height])
+    gap = (here[:, None] - places) * wide
+    _, place = linear_sum_assignment(np.sqrt((gap**2).sum(2)))
+    for k, text in enumerate(texts):
         ax.annotate(
             text,
-            (x, y),
-            (middle - place, height - level),
-            textcoords="offset points",
-            ha="center",
+            tuple(points[k]),
+            tuple(places[place[k]]),
+            textcoords="axes fraction",
+            ha="left",
             va="center",
             fontsize=font,
             color=INK,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": NEUTRAL, "shrinkA": 3, "shrinkB": 1},
+            arrowprops={
+                "arrowstyle": "-",
+                "linewidth": 0.5,
+                "color": NEUTRAL,
+                "shrinkA": 0,
+                "shrinkB": 3,
+                "relpos": (0.0, 0.5),
+            },
             annotation_clip=False,
-        )
+        ).set_in_layout(False)
 
 
 def _named(factor: np.ndarray, strength: np.ndarray, usable: np.ndarray, count: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.plots import layout
-from edgewise.plots.style import NODE, PASTELS, colour
+from edgewise.plots.style import COMMUNITIES, NODE, colour
 
 Groups = Sequence[Any] | Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def node_groups(
 
 
 def node_colours(group: np.ndarray, named: bool) -> list[str]:
-    """Full colours for groups with a name, pale ones for communities."""
+    """Colours of their own for groups with a name and for communities."""
     if named:
         return [colour(k) for k in group.tolist()]
-    return [NODE if k < 0 else PASTELS[k % len(PASTELS)] for k in group.tolist()]
+    return [NODE if k < 0 else COMMUNITIES[k % len(COMMUNITIES)] for k in group.tolist()]

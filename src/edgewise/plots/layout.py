@@ -10,13 +10,13 @@ import numpy as np
 
 from edgewise.errors import DataError
 
-WEAK = 0.05
+WEAK = 0.2
 """Probability below which an edge no longer pulls its ends together."""
 APART = 30
 """Number of nodes from which groups are set apart."""
 GAP = 1.5
 """How much farther apart nodes of different groups are."""
-WEAK_LENGTH = 2.2
+WEAK_LENGTH = 3.5
 """Length of an edge of that probability; certain edges have length 1."""
 
 
@@ -64,7 +64,9 @@ def stress(inclusion: np.ndarray, iterations: int = 150) -> np.ndarray:
     if count >= APART:
         # Groups stand apart, so that their few links among each other are seen.
         group = communities(inclusion)
-        distance = np.where(group[:, None] == group, distance, GAP * distance)
+        alone = np.bincount(group, minlength=count)[group] < 2
+        near = (group[:, None] == group) | alone[:, None] | alone
+        distance = np.where(near, distance, GAP * distance)
     positions = _turn(_scaled_eigenvectors(distance), reference)
     # A trace of the circle separates nodes that the distances cannot tell apart.
     positions = positions + 0.01 * distance.mean() * reference

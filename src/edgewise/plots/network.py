@@ -21,6 +21,8 @@ from edgewise.plots.style import (
     mark,
     new_axes,
     short,
+    tally,
+    withheld,
 )
 from edgewise.posterior.verdict import present
 
@@ -92,8 +94,10 @@ def network(
     if view.evidence is not None:
         what = "Bayes factor ≥ 3" if threshold is None else f"inclusion probability ≥ {threshold:g}"
     noun = "edge" if len(drawn) == 1 else "edges"
-    ax.set_title(title or f"Network: {len(drawn):,} {noun} ({what})")
-    _width_legend(ax, view, drawn, kinds)
+    silent = view.evidence is not None and withheld(as_posterior(source))
+    counted = "Network so far" if silent else f"Network: {len(drawn):,} {noun}"
+    ax.set_title(title or f"{counted} ({what})")
+    _width_legend(ax, view, drawn, kinds, silent)
     if grid is None:
         size = _node_size(view.n_variables)
         _frame(ax, positions, 0.14)
@@ -115,7 +119,7 @@ def _size(count: int) -> tuple[float, float]:
 
 def _node_size(count: int) -> float:
     """Area of a node in square points."""
-    return float(np.clip(2600 / max(count, 1), 22, 230))
+    return float(np.clip(6000 / max(count, 1), 32, 230))
 
 
 def _curves(ax: Axes, positions: np.ndarray, pairs: np.ndarray, size: float) -> np.ndarray:
@@ -141,6 +145,7 @@ def evidence_network(
     *,
     layout: Layout = "stress",
     thresholds: tuple[float, float] = (3, 10),
+    groups: Groups | None = None,
     title: str | None = None,
 ) -> Axes:
     """Draw what the data say of every pair: present, undecided or absent.
@@ -169,11 +174,15 @@ def evidence_network(
     from matplotlib.lines import Line2D
 
     handles: list[Line2D] = []
+    silent = withheld(as_posterior(source))
+    _frame(ax, positions, 0.14)
+    size = _node_size(view.n_variables)
     for word, chosen, shade, style, width, crowd in kinds:
         if "absence" in word and view.n_variables > MOST_ABSENT:
-            handles.insert(0, Line2D([], [], linewidth=0, label=f"{word}: {len(chosen):,} (not drawn)"))
+            label = f"{tally(word, len(chosen), silent)} (not drawn)"
+            handles.insert(0, Line2D([], [], linewidth=0, label=label))
             continue
-        lines = positions[view.pairs[chosen]]
+        lines = _curves(ax, positions, view.pairs[chosen], size)
         # Dots of thousands of lines run together, and take seconds to draw.
         drawn_style: Any = style if len(chosen) <= 3000 else "solid"
         fade = 0.9 if "presence" in word else 0.75 * max(crowd, 0.15)
@@ -182,7 +191,7 @@ def evidence_network(
                 list(lines), colors=shade, linewidths=width, linestyles=[drawn_style], alpha=fade, zorder=1
             )
         )
-        label = f"{word}: {len(chosen):,}"
+        label = tally(word, len(chosen), silent)
         handles.insert(
             0, Line2D([], [], color=shade, linewidth=max(width, 1.2), linestyle=style, label=label)
         )
@@ -191,9 +200,8 @@ def evidence_network(
     ax.legend(handles=handles, title="Evidence for the edge", **_BELOW)
     some, strong = thresholds
     ax.set_title(title or f"Edge evidence (Bayes factor beyond {some:g}: some, beyond {strong:g}: strong)")
-    _frame(ax, positions, 0.14)
-    _points(ax, positions)
-    _draw_nodes(ax, view, positions, degree, None, None, positions[view.pairs[there]])
+    lines = _curves(ax, positions, view.pairs[there], size)
+    _draw_nodes(ax, view, positions, degree, groups, None, lines)
     return mark(ax, as_posterior(source))
 
 
@@ -264,14 +272,16 @@ def _draw_edges(
     for _, chosen, shade, style in kinds:
         if not len(chosen):
             continue
-        widths = 0.4 + (widest - 0.4) * np.abs(view.strength[chosen]) / strongest
+        share = np.abs(view.strength[chosen]) / strongest
+        widths = 0.4 + (widest - 0.4) * share
         order = np.argsort(widths)
         lines = LineCollection(
             [lines_of[k] for k in chosen[order].tolist()],
             linewidths=widths[order],
             colors=shade,
             linestyles=[style],
-            alpha=fade,
+            # Weak lines step back.
+            alpha=fade * (0.5 + 0.5 * share[order]),
             zorder=1,
             capstyle="butt",
         )
@@ -396,7 +406,11 @@ def _frame(ax: Axes, positions: np.ndarray, share: float, least: float = 0.0) ->
 
 
 def _width_legend(
-    ax: Axes, view: EdgeView, drawn: np.ndarray, kinds: list[tuple[str, np.ndarray, str, Any]]
+    ax: Axes,
+    view: EdgeView,
+    drawn: np.ndarray,
+    kinds: list[tuple[str, np.ndarray, str, Any]],
+    silent: bool,
 ) -> None:
     """Explain the lines that are there, with their numbers, and two widths."""
     from matplotlib.lines import Line2D
@@ -413,7 +427,7 @@ def _width_legend(
         )
         return
     handles = [
-        Line2D([], [], color=shade, linewidth=2.2, linestyle=style, label=f"{word}: {len(chosen):,}")
+        Line2D([], [], color=shade, linewidth=2.2, linestyle=style, label=tally(word, len(chosen), silent))
         for word, chosen, shade, style in reversed(kinds)
         if len(chosen)
     ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 # How far the middle of a line is moved aside, in parts of its length, in the order of trying.
-BENDS = (0.0, 0.1, -0.1, 0.2, -0.2, 0.32, -0.32)
+BENDS = (0.0, 0.1, -0.1, 0.2, -0.2, 0.06, -0.06, 0.15, -0.15, 0.32, -0.32, 0.45, -0.45)
 # Where a name may stand, as a direction from its node; the first are preferred.
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.75, 0.75), (-0.75, 0.75), (0.75, -0.75), (-0.75, -0.75))
 LETTER = 0.56

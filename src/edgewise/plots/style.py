@@ -18,9 +18,10 @@ NEUTRAL = "#7A7A7A"
 INK = "#222222"
 PALE = "#D9D9D9"
 NODE = "#F2EBDD"
-PASTELS = (
-    *("#F2D9A6", "#B8DCF0", "#F4C7AE", "#BFE3D0", "#E6C9DD", "#D8D2F0", "#DDE6A8", "#CFCFCF"),
-    *("#F7E9B5", "#A9CFE8", "#EBB8A0", "#A8D8BE"),
+# Communities, as the report has them.
+COMMUNITIES = (
+    *("#E8B84A", "#6DB7E3", "#EE8F5E", "#5FC29A", "#D48FBB", "#A797E0", "#B5CC4A", "#A9A9A9"),
+    *("#F2DA6B", "#4F97CC", "#C9694A", "#3E9E77"),
 )
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A6FB0")
 LINE_STYLES = ("-", "--", "-.", ":")
@@ -67,6 +68,22 @@ def mark(ax: Axes, posterior: Any) -> Axes:
             annotation_clip=False,
         )
     return ax
+
+
+def withheld(posterior: Any) -> bool:
+    """Whether nothing of a posterior may be counted yet."""
+    from edgewise.posterior.diagnostics import diagnose
+
+    return diagnose(posterior).light == "red"
+
+
+def tally(word: str, count: int, silent: bool) -> str:
+    """A word of a legend with its number, which is withheld while the light is red.
+
+    >>> tally("positive", 1200, False), tally("positive", 1200, True)
+    ('positive: 1,200', 'positive')
+    """
+    return word if silent else f"{word}: {count:,}"
 
 
 def plain(ax: Axes) -> None:

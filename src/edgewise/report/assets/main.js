@@ -24,6 +24,11 @@ function showEdges() {
   const part = total > drawn ? " (the strongest of " + total.toLocaleString("en") + ")" : "";
   const why = all.checked ? " with PIP ≥ " + threshold.toFixed(2) : " with a Bayes factor of " + page.thresholds[0] + " or more";
   const none = !drawn && !all.checked ? " None is conclusive yet; tick “all by probability” to see the others." : "";
+  byId("drawn").classList.toggle("withheld", page.light !== "green");
+  if (page.light === "red" && drawn) {
+    byId("drawn").textContent = "Where the chains are so far: edges" + why + ". They are not counted while the light is red.";
+    return;
+  }
   byId("drawn").textContent = drawn.toLocaleString("en") + (drawn === 1 ? " edge" : " edges") + part + why
     + " of " + page.pairs.toLocaleString("en") + " candidate pairs" + (page.larger ? "; larger cliques are in the table only" : "") + "." + none;
 }

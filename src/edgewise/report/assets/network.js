@@ -106,7 +106,7 @@ function makeNetwork(page, onSelect) {
     const items = [];
     for (const [word, belongs] of kinds) {
       const some = shown.filter(belongs).length;
-      if (some) items.push({ line: "edge " + word, thick: 3, text: word + ": " + some.toLocaleString("en") });
+      if (some) items.push({ line: "edge " + word, thick: 3, text: page.light === "red" ? word : word + ": " + some.toLocaleString("en") });
     }
     if (shown.some((k) => data.evidence[k] === 2)) items.push({ line: "edge positive unsure", thick: 1.6, text: "inconclusive" });
     if (shown.length) {
@@ -203,6 +203,8 @@ function makeNetwork(page, onSelect) {
         lines.set(k, line);
       }
       line.setAttribute("stroke-width", thickness(size(k) / strongest));
+      // Weak lines step back.
+      line.setAttribute("stroke-opacity", (0.45 + 0.45 * size(k) / strongest).toFixed(2));
       made.append(line);
     }
     edgeLayer.replaceChildren(made);

@@ -1,5 +1,5 @@
 // Plain geometry in pixels: lines that keep clear of nodes, names that cover nothing.
-const BENDS = [0, 0.1, -0.1, 0.2, -0.2, 0.32, -0.32];
+const BENDS = [0, 0.1, -0.1, 0.2, -0.2, 0.06, -0.06, 0.15, -0.15, 0.32, -0.32, 0.45, -0.45];
 const SIDES = [[1, 0], [-1, 0], [0, -1], [0, 1], [0.75, -0.75], [-0.75, -0.75], [0.75, 0.75], [-0.75, 0.75]];
 const COVERED = 500;
 const CELL = 3;
@@ -28,7 +28,7 @@ function distanceToPart(at, from, to) {
 function bendAround(places, a, b, clearance) {
   const from = places[a];
   const to = places[b];
-  const reach = clearance + 0.33 * Math.hypot(to.x - from.x, to.y - from.y);
+  const reach = clearance + 0.46 * Math.hypot(to.x - from.x, to.y - from.y);
   const left = Math.min(from.x, to.x) - reach;
   const right = Math.max(from.x, to.x) + reach;
   const top = Math.min(from.y, to.y) - reach;
