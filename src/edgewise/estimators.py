@@ -22,6 +22,7 @@ from edgewise.fitting import answer, pose, shortfall, time_left
 from edgewise.posterior.posterior import Posterior
 from edgewise.predict.mixtures import each_given_others, sample_rows
 from edgewise.predict.scores import (
+    LogLikelihood,
     conditional_log_likelihood,
     conditional_probability,
     log_likelihood,
@@ -241,28 +242,65 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Mean log score per row of the posterior mixture; larger is better.
 
+        The mean of :meth:`score_samples`, which has the parameters.
+        """
+        if kind == "likelihood":
+            return self._log_likelihood(X, mixture).mean
+        return float(np.mean(self.score_samples(X, kind=kind, groups=groups, mixture=mixture)))
+
+    def score_samples(
+        self, X: Any, *, kind: str = "pseudo", groups: Any = "all", mixture: int = 100
+    ) -> np.ndarray:
+        """Log score of every row under the posterior mixture; larger is better.
+
         Parameters
         ----------
         X : array, DataFrame or path
             Rows in the coding of the fit.
-        y : ignored
-            Present because scikit-learn expects it.
         kind : {"pseudo", "likelihood", "conditional"}
             The sum over variables of the log probability of each given all others; the log probability of
             whole rows (exact where that is possible, by annealed importance sampling elsewhere); or that of
             `groups` of variables given the rest (see :mod:`edgewise.predict`).
         mixture : int
             Number of posterior draws in the mixture.
+
+        Returns
+        -------
+        array (rows,)
         """
+        if kind == "likelihood":
+            return self._log_likelihood(X, mixture).values
         rows = self._rows(X)
         models = self.posterior_.mixture(mixture)
         if kind == "pseudo":
-            return float(np.mean(pseudo_log_likelihood(models, rows)))
-        if kind == "likelihood":
-            return log_likelihood(models, rows).mean
+            return pseudo_log_likelihood(models, rows)
         if kind == "conditional":
-            return float(np.mean(conditional_log_likelihood(models, rows, groups)))
+            return conditional_log_likelihood(models, rows, groups)
         raise DataError(f"kind must be 'pseudo', 'likelihood' or 'conditional', not {kind!r}.")
+
+    def _log_likelihood(self, X: Any, mixture: int) -> LogLikelihood:
+        rows = self._rows(X)
+        return log_likelihood(self.posterior_.mixture(mixture), rows)
+
+    def predict(self, X: Any, target: Any = None, *, mixture: int = 100) -> Any:
+        """The more probable level of variables given the other cells of their row, in your labels.
+
+        Parameters
+        ----------
+        X, target, mixture
+            As of :meth:`predict_proba`.
+
+        Returns
+        -------
+        array (rows,), or a table (rows, targets)
+            One label per row where `target` is one variable. Otherwise one column per variable, as a
+            DataFrame if the fit had column names and an array if not.
+        """
+        found = (self.predict_proba(X, target, mixture=mixture) >= 0.5).astype(np.uint8)
+        if isinstance(target, str | Integral):
+            label: np.ndarray = np.array(self._question.levels[self._targets(target)[0]])[found[:, 0]]
+            return label
+        return self._labelled(found, None if target is None else self._targets(target))
 
     def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100) -> np.ndarray:
         """Probability that variables are 1 given the other cells of their row.
@@ -280,7 +318,9 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array (rows, targets)
-            One column per target, also when there is only one.
+            The probability of the level that counts as 1, one column per target, also when there is only
+            one. This is not the shape of scikit-learn's classifiers, which have one column per class: for
+            one target, ``np.hstack([1 - p, p])`` is that.
         """
         rows = self._rows(X, allow_missing=True)
         models = self.posterior_.mixture(mixture)
@@ -357,9 +397,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"There is no variable {variable!r}; the variables are: {known}.")
         return found
 
-    def _labelled(self, rows: np.ndarray) -> Any:
-        names, levels = self._question.names, self._question.levels
-        columns = [np.array(pair)[rows[:, j]] for j, pair in enumerate(levels)]
+    def _labelled(self, rows: np.ndarray, variables: Sequence[int] | None = None) -> Any:
+        """Rows of numbers of levels, of all variables or some, in the labels of the fit."""
+        chosen = range(len(self._question.names)) if variables is None else variables
+        names = [self._question.names[i] for i in chosen]
+        columns = [np.array(self._question.levels[i])[rows[:, k]] for k, i in enumerate(chosen)]
         if hasattr(self, "feature_names_in_"):
             import pandas
 

@@ -134,6 +134,43 @@ def test_predictions_look_at_the_other_cells_only(fitted, frame):
     assert np.allclose(two[:, 1], every[:, 3], atol=0.005)
 
 
+def test_predictions_in_your_labels(rows):
+    words = pandas.DataFrame(np.where(rows == 1, "yes", "no"), columns=NAMES)
+    fitted = make().fit(words)
+    probability = fitted.predict_proba(words, "mood")
+    one = fitted.predict(words, "mood")
+    assert one.shape == (len(rows),)
+    assert np.array_equal(one == "yes", probability[:, 0] >= 0.5)
+    assert np.array_equal(fitted.predict(words, 1), one)
+    every = fitted.predict(words)
+    assert list(every.columns) == NAMES
+    assert np.array_equal(every["mood"], one)
+    assert list(fitted.predict(words, ["dice", "mood"]).columns) == ["dice", "mood"]
+    numbers = make().fit(rows)
+    assert numbers.predict(rows).shape == rows.shape
+    assert set(np.unique(numbers.predict(rows))) <= {0, 1}
+
+
+def test_scores_of_rows_average_to_the_score(rows):
+    fitted = make().fit(rows)
+    for kind in ("pseudo", "likelihood", "conditional"):
+        every = fitted.score_samples(rows, kind=kind, mixture=20)
+        assert every.shape == (len(rows),)
+        assert fitted.score(rows, kind=kind, mixture=20) == pytest.approx(every.mean())
+    assert fitted.score_samples(rows[:3]) == pytest.approx(fitted.score_samples(rows)[:3])
+
+
+def test_the_last_step_of_a_pipeline(rows):
+    # Measurements are cut at their medians, then fitted, then predicted: no step needs a transform after.
+    rng = np.random.default_rng(0)
+    measured = np.where(rows == 1, 1.0, -1.0) * rng.uniform(0.5, 2, rows.shape)
+    pipeline = Pipeline([("cut", Binarizer()), ("graph", make())]).fit(measured)
+    assert np.array_equal(pipeline.predict_proba(measured, target=1), make().fit(rows).predict_proba(rows, 1))
+    assert pipeline.score_samples(measured) == pytest.approx(make().fit(rows).score_samples(rows))
+    assert pipeline.predict(measured, target=1).shape == (len(rows),)
+    assert pipeline["graph"].summary().shape[0] == 6
+
+
 def test_blank_cells_are_summed_over(fitted, frame):
     blank = frame.astype(float)
     blank.loc[0, "sleep"] = np.nan

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
+from edgewise import MRF, exact
+from edgewise.data import read_data
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import Features
-from edgewise.posterior import Posterior, summaries
+from edgewise.posterior import Posterior, structure, summaries
 from edgewise.priors import BetaInclusion, FixedInclusion, Prior
 from helpers import fake_posterior, sparse_draws
 
@@ -387,8 +389,65 @@ def test_datatree(posterior):
     assert posterior.to_datatree()["posterior"].sizes["edge"] == 21
 
 
+def test_datatree_with_data_serves_loo_and_predictive_checks():
+    from arviz_stats import loo
+
+    rng = np.random.default_rng(0)
+    truth = MRF([-0.5, 0.2, 0.3, -0.2], [(0, 1), (1, 2)], [1.5, -1.2], list("abcd"))
+    rows = exact.sample(truth, 120, rng)
+    posterior = fake_posterior(4, draws=500, persistence=0.0, names=list("abcd"))
+    tree = posterior.to_datatree(data=rows, log_likelihood=True, posterior_predictive=True, max_draws=400)
+    assert set(tree.children) == {"posterior", "observed_data", "log_likelihood", "posterior_predictive"}
+    np.testing.assert_array_equal(tree["observed_data"]["x"].values, rows)
+    values = tree["log_likelihood"]["x"]
+    assert values.dims == ("chain", "draw", "row")
+    assert values.shape == (4, 100, 120)
+    # The same draws in every group, and what brute force says of them.
+    kept = structure.thinned(4, 500, 400)
+    for chain, draw in ((0, 0), (1, 37), (3, 99)):
+        position = int(kept[chain, draw])
+        model = posterior.model(position)
+        states = exact.states(4)
+        potential = model.log_potential(states)
+        number = rows @ (1 << np.arange(4))
+        expected = (potential - np.logaddexp.reduce(potential))[number]
+        np.testing.assert_allclose(values.values[chain, draw], expected, rtol=0, atol=1e-10)
+        np.testing.assert_array_equal(tree["posterior"]["bias"].values[chain, draw], model.biases)
+    found = loo(tree)
+    # The leave-one-out score lies below the score of the same rows, by about the number of parameters.
+    mixture = np.log(np.exp(values.values.reshape(-1, 120)).mean(0)).sum()
+    assert found.elpd < mixture
+    assert np.isfinite(found.elpd)
+    assert found.n_data_points == 120
+    made = tree["posterior_predictive"]["x"]
+    assert made.dims == ("chain", "draw", "row", "variable")
+    expected = np.mean([exact.marginals(posterior.model(int(k))) for k in kept.ravel()], axis=0)
+    error = made.values.mean(axis=2).reshape(-1, 4).std(axis=0) / 20
+    assert (np.abs(made.values.mean(axis=(0, 1, 2)) - expected) < 5 * error).all()
+
+
+def test_datatree_with_data_lists_counted_rows_and_refuses_what_it_cannot_sum(monkeypatch):
+    posterior = fake_posterior(4, draws=50)
+    counted = read_data([[0, 0, 1, 1], [1, 1, 0, 0]], sample_weight=[3, 2])
+    rows = posterior.to_datatree(data=counted)["observed_data"]["x"].values
+    np.testing.assert_array_equal(rows.sum(axis=0), [2, 2, 3, 3])
+    parts = read_data([[0, 0, 1, 1], [1, 1, 0, 0]], sample_weight=[0.5, 2])
+    with pytest.raises(DataError, match="no whole numbers"):
+        posterior.to_datatree(data=parts)
+    with pytest.raises(DataError, match="give them with data="):
+        posterior.to_datatree(log_likelihood=True)
+    monkeypatch.setattr("edgewise.posterior.trees.MOST_STATES", 1)
+    with pytest.raises(DataError, match="score_samples"):
+        posterior.to_datatree(data=rows, log_likelihood=True)
+    # A control: the data alone need no Z.
+    assert "observed_data" in posterior.to_datatree(data=rows).children
+    monkeypatch.setattr("edgewise.posterior.trees.CELLS", 2000)
+    with pytest.raises(DataError, match="lower max_draws or give fewer rows"):
+        posterior.to_datatree([(0, 1)], data=np.repeat(rows, 30, axis=0), log_likelihood=True)
+
+
 def test_a_large_datatree_is_refused(posterior, monkeypatch):
-    monkeypatch.setattr("edgewise.posterior.tables._DATATREE_CELLS", 1000)
+    monkeypatch.setattr("edgewise.posterior.trees.CELLS", 1000)
     with pytest.raises(DataError, match="choose edges"):
         posterior.to_datatree()
 

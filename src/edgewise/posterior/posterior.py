@@ -22,6 +22,7 @@ from edgewise.posterior import (
     storage,
     structure,
     tables,
+    trees,
 )
 from edgewise.posterior.basis import Basis
 
@@ -386,12 +387,40 @@ class Posterior(Basis):
 
     # Elsewhere
 
-    def to_datatree(self, edges: Sequence[Clique] | None = None) -> xarray.DataTree:
+    def to_datatree(
+        self,
+        edges: Sequence[Clique] | None = None,
+        *,
+        data: Any = None,
+        log_likelihood: bool = False,
+        posterior_predictive: bool = False,
+        max_draws: int | None = 1000,
+        seed: int = 0,
+    ) -> xarray.DataTree:
         """The draws for ArviZ: theta, indicator, bias, inclusion_rate, slab_scale and n_edges.
 
-        Selected `edges`, or all of them where that is at most 20 million numbers.
+        Parameters
+        ----------
+        edges : sequence of cliques, optional
+            Selected edges; all of them by default, where that is at most 20 million numbers.
+        data : BinaryData or rows in the coding of the fit, optional
+            The data of the fit, which become the group ``observed_data``.
+        log_likelihood : bool
+            Add the log-probability of every row of `data` in every draw, for ``arviz_stats.loo``. It needs
+            log Z of every draw: it is refused where neither the states can be listed nor the variables
+            eliminated.
+        posterior_predictive : bool
+            Add a data set of the size of `data` from every draw.
+        max_draws : int or None
+            With one of these, the tree has at most so many evenly spaced draws; None keeps all.
+        seed : int
+            Of the replicated data.
+
+        Returns
+        -------
+        xarray.DataTree
         """
-        return tables.datatree(self, edges)
+        return trees.datatree(self, edges, data, log_likelihood, posterior_predictive, max_draws, seed)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the posterior as NetCDF; an existing file is replaced in one step."""

@@ -149,7 +149,7 @@ def predictive_check(
     """
     if not 0 < probability < 1:
         raise DataError(f"probability must lie strictly between 0 and 1, not {probability!r}.")
-    rows, weights = _rows_of(posterior, data)
+    rows, weights = rows_of(posterior, data)
     if len(rows) == 0:
         raise DataError("A predictive check compares with data, and there are no rows.")
     rng = np.random.default_rng(seed)
@@ -159,7 +159,7 @@ def predictive_check(
     models = posterior.mixture(n_models, seed)
     replicated, methods = [], set()
     for model in models:
-        sample, method = _sample(model, n_rows, sweeps, rng)
+        sample, method = sample_model(model, n_rows, sweeps, rng)
         methods.add(method)
         replicated.append(_statistics(sample, None, triples))
     observed = _statistics(rows, weights, triples)
@@ -191,7 +191,8 @@ def predictive_check(
     )
 
 
-def _rows_of(posterior: Posterior, data: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def rows_of(posterior: Posterior, data: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows with the variables of a posterior in its coding, and their weights if they have any."""
     from edgewise.data import BinaryData, encode_rows
 
     if not isinstance(data, BinaryData):
@@ -217,7 +218,8 @@ def _choose_triples(p: int, most: int, rng: np.random.Generator) -> np.ndarray:
     return np.array(sorted(chosen), int)
 
 
-def _sample(model: MRF, n_rows: int, sweeps: int, rng: np.random.Generator) -> tuple[np.ndarray, str]:
+def sample_model(model: MRF, n_rows: int, sweeps: int, rng: np.random.Generator) -> tuple[np.ndarray, str]:
+    """Rows of a model, exact ones where that is cheap, and how they were drawn."""
     from edgewise import exact
 
     if model.n_variables <= _WIDEST_EXACT or exact.elimination_width(model) <= _WIDEST_EXACT:

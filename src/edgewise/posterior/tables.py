@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.features import Clique
 from edgewise.posterior import levels, structure
 from edgewise.posterior.columns import SUMMARY, edge_column
 
 if TYPE_CHECKING:
     import networkx
     import pandas
-    import xarray
 
     from edgewise.posterior.posterior import Posterior
-
-_DATATREE_CELLS = 20_000_000
 
 
 def edge_table(
@@ -152,46 +146,3 @@ def variable_index(posterior: Posterior, name: str | int) -> int:
             f"There is no variable {name}; the {posterior.n_variables} variables are numbered from 0."
         )
     return int(name)
-
-
-def datatree(posterior: Posterior, edges: Sequence[Clique] | None) -> xarray.DataTree:
-    """The draws for ArviZ; see :meth:`edgewise.Posterior.to_datatree`."""
-    from arviz_base import from_dict
-
-    if edges is None:
-        cells = posterior.n_cliques * posterior._table.total
-        if cells > _DATATREE_CELLS:
-            raise DataError(
-                f"All {posterior.n_cliques:,} candidates in {posterior._table.total:,} draws are {cells:,} "
-                f"numbers; choose edges, for instance edges=[{posterior.names[:2]!r}]."
-            )
-        chosen = np.arange(posterior.n_cliques)
-    else:
-        chosen = np.array([posterior.features.index(edge, posterior.names) for edge in edges], int)
-    theta = np.moveaxis(posterior._table.dense(chosen), 0, 2)
-    if posterior.scales.all_binary:
-        bias, axis, places = posterior.biases(), "variable", list(posterior.names)
-    else:
-        every = [levels.threshold_draws(posterior, i) for i in range(posterior.n_variables)]
-        bias, axis = np.concatenate(every, axis=2), "level"
-        labelled = zip(posterior.names, posterior.levels)
-        places = [f"{name} = {label}" for name, labels in labelled for label in labels]
-    tree = from_dict(
-        {
-            "posterior": {
-                "theta": theta,
-                "indicator": (theta != 0).astype(np.int8),
-                "bias": bias,
-                "inclusion_rate": posterior.inclusion_rate,
-                "slab_scale": posterior.slab_scale,
-                "n_edges": posterior.n_edges,
-            }
-        },
-        coords={
-            "edge": posterior.candidates[chosen].astype(str),
-            axis: places,
-        },
-        dims={"theta": ["edge"], "indicator": ["edge"], "bias": [axis]},
-    )
-    tree.attrs["edgewise_info"] = json.dumps(posterior.info)
-    return tree
