@@ -23,15 +23,45 @@ def printable(text: str, keep: str = "\n\t") -> str:
 
 
 class DataError(ValueError):
-    """Bad input: a table, an argument or a combination of both that cannot be used as it is."""
+    """Bad input: a table, an argument or a combination of both that cannot be used as it is.
+
+    Examples
+    --------
+    >>> from edgewise import MRF
+    >>> from edgewise.errors import DataError
+    >>> try:
+    ...     MRF([0, 0], [(0, 5)], [1.0])
+    ... except DataError as error:
+    ...     print(error)
+    There is no variable 5; the 2 variables are numbered from 0.
+    """
 
 
 class FileError(ValueError):
-    """A file that is missing, truncated, of the wrong kind or made by something else."""
+    """A file that is missing, truncated, of the wrong kind or made by something else.
+
+    Examples
+    --------
+    >>> from edgewise import load_posterior
+    >>> from edgewise.errors import FileError
+    >>> try:
+    ...     load_posterior("nothing.nc")
+    ... except FileError as error:
+    ...     print(error)
+    There is no file nothing.nc.
+    """
 
 
 class EdgewiseWarning(UserWarning):
-    """A result that stands but deserves a second look; the text has the number and the remedy."""
+    """A result that stands but deserves a second look; the text has the number and the remedy.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from edgewise.errors import EdgewiseWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", EdgewiseWarning)  # a result to look at twice ends the program
+    """
 
 
 def users_line() -> int:

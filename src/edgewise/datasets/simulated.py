@@ -92,6 +92,13 @@ def random_model(
     seed : int, SeedSequence or Generator
     coupling_sd, field_sd : float
         Standard deviations of couplings and fields in Ising coding.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> model = datasets.random_model(10, seed=1)
+    >>> model.n_variables, len(model.cliques)
+    (10, 15)
     """
     if kind not in KINDS:
         raise DataError(f"There is no kind of random model {kind!r}; the kinds are {', '.join(KINDS)}.")

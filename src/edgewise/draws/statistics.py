@@ -38,6 +38,16 @@ class StoppingStatistics(NamedTuple):
         The candidate with that error; EDGE_COUNT where no candidate varies.
     furthest_index : int
         The quantity with the largest R-hat, named as the slowest one is.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import stopping_statistics
+    >>> found = stopping_statistics(model.posterior_.draws, model.posterior_.n_cliques)
+    >>> found.min_bulk_ess > 400
+    True
     """
 
     min_bulk_ess: float
@@ -54,6 +64,15 @@ def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStati
 
     Chains may differ in length; the common first part is used. With fewer than four draws nothing can be
     said: no effective draws and an infinite R-hat. A quantity that never changes does not count.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import stopping_statistics
+    >>> stopping_statistics(model.posterior_.draws, model.posterior_.n_cliques).max_rhat < 1.01
+    True
     """
     length = min((len(chain) for chain in draws), default=0)
     if length < convergence.FEWEST_DRAWS:

@@ -20,6 +20,18 @@ def precision_recall_curve(truth: Any, estimate: Any) -> pandas.DataFrame:
     """Precision and recall when all pairs with at least a given score are selected.
 
     One row per distinct score, from high to low: ``threshold``, ``selected``, ``precision``, ``recall``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> evaluate.precision_recall_curve(truth, found)
+       threshold  selected  precision  recall
+    0        0.9         1   1.000000     0.5
+    1        0.6         2   1.000000     1.0
+    2        0.3         3   0.666667     1.0
     """
     import pandas
 
@@ -50,6 +62,17 @@ def reliability_curve(truth: Any, estimate: Any, bins: int = 10) -> pandas.DataF
     DataFrame
         ``low``, ``high``, ``pairs``, ``probability`` (mean), ``frequency`` of true ones, and
         ``standard_error`` of that frequency if the probabilities were right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> evaluate.reliability_curve(truth, found, bins=2)
+       low  high  pairs  probability  frequency  standard_error
+    0  0.0   0.5      1         0.30        0.0        0.458258
+    1  0.5   1.0      2         0.75        1.0        0.287228
     """
     import pandas
 
@@ -75,7 +98,17 @@ def reliability_curve(truth: Any, estimate: Any, bins: int = 10) -> pandas.DataF
 
 
 def path_curve(truth: Any, path: Any) -> pandas.DataFrame:
-    """Precision, recall and F1 of every model of a lasso path, with its ``lam`` and ``density``."""
+    """Precision, recall and F1 of every model of a lasso path, with its ``lam`` and ``density``.
+
+    Examples
+    --------
+    >>> from edgewise import NodewiseLasso, datasets, evaluate, exact
+    >>> truth = datasets.random_model(6, seed=1)
+    >>> lasso = NodewiseLasso().fit(exact.sample(truth, 500, 1))
+    >>> curve = evaluate.path_curve(truth, lasso)
+    >>> bool(curve["recall"].max() > 0.5)
+    True
+    """
     import pandas
 
     path = getattr(path, "path_", path)
@@ -102,6 +135,15 @@ def density_curve(models: Any, X: Any, groups: Any) -> pandas.DataFrame:
     -------
     DataFrame
         ``density``, ``cll``, ``cll_se`` and, for a lasso path, ``lam``.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, evaluate
+    >>> models = [MRF([0, 0], [], []), MRF([0, 0], [(0, 1)], [1.0])]
+    >>> evaluate.density_curve(models, [[0, 0], [1, 1], [0, 1]], [0]).round(3)
+       density    cll  cll_se
+    0      0.0 -0.693   0.000
+    1      1.0 -0.773   0.291
     """
     import pandas
 

@@ -33,6 +33,16 @@ class Estimate:
         Couplings in 0/1 coding.
     density : float
         Share of all pairs in the graph; of a posterior, the mean over its draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> estimate = evaluate.read_estimate(found)
+    >>> estimate.scores.tolist(), estimate.selected.tolist()
+    ([0.9, 0.3, 0.6], [True, False, True])
     """
 
     scores: np.ndarray
@@ -48,6 +58,15 @@ def read_estimate(estimate: Any, threshold: float = 0.5) -> Estimate:
     A matrix is taken as edge scores: pairs at or above `threshold` are selected, and scores between 0 and
     1 count as probabilities. Give couplings as a model, ``MRF.from_coupling(biases, coupling)``. The score
     of a lasso's pair is the largest lambda at which it has a coupling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> evaluate.read_estimate(found, threshold=0.7).selected.tolist()
+    [True, False, False]
     """
     if hasattr(estimate, "posterior_"):
         return read_estimate(estimate.posterior_, threshold)

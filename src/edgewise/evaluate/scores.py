@@ -114,6 +114,19 @@ def compare(
         As in :func:`edgewise.predict.conditional_log_likelihood`; without it ``cll`` is left out. The same
         groups are used for all methods.
     threshold : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> guess = np.full((3, 3), 0.5)
+    >>> evaluate.compare(truth, {"found": found, "a guess": guess})[["f1", "roc_auc", "brier"]]
+              f1  roc_auc     brier
+    method
+    found    1.0      1.0  0.086667
+    a guess  0.8      0.5  0.250000
     """
     import pandas
 
@@ -138,7 +151,17 @@ def mean_and_error(values: np.ndarray) -> dict[str, float]:
 
 
 def average_precision(truth: Any, estimate: Any) -> float:
-    """Area under the precision-recall curve as a sum of steps; NaN when the truth has no edge."""
+    """Area under the precision-recall curve as a sum of steps; NaN when the truth has no edge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> evaluate.average_precision(truth, found)
+    1.0
+    """
     true, scores = truth_and_scores(truth, estimate)
     if not true.any():
         return np.nan
@@ -148,7 +171,17 @@ def average_precision(truth: Any, estimate: Any) -> float:
 
 
 def roc_auc(truth: Any, estimate: Any) -> float:
-    """Probability that a true pair scores above a false one, ties counting one half."""
+    """Probability that a true pair scores above a false one, ties counting one half.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> evaluate.roc_auc(truth, found)
+    1.0
+    """
     true, scores = truth_and_scores(truth, estimate)
     n_true, n_false = int(true.sum()), int((~true).sum())
     if not n_true or not n_false:
@@ -160,18 +193,48 @@ def roc_auc(truth: Any, estimate: Any) -> float:
 
 
 def structural_hamming_distance(truth: Any, estimate: Any, *, threshold: float = 0.5) -> int:
-    """Number of pairs on which two graphs disagree."""
+    """Number of pairs on which two graphs disagree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> evaluate.structural_hamming_distance(truth, found, threshold=0.7)
+    1
+    """
     return int(edge_scores(truth, estimate, threshold=threshold)["hamming"])
 
 
 def brier_score(truth: Any, estimate: Any) -> float:
-    """Mean squared difference of the inclusion probability and the truth (0 or 1)."""
+    """Mean squared difference of the inclusion probability and the truth (0 or 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> round(evaluate.brier_score(truth, found), 4)
+    0.0867
+    """
     true, probability = truth_and_probabilities(truth, estimate)
     return float(np.mean((probability - true) ** 2))
 
 
 def calibration_error(truth: Any, estimate: Any, bins: int = 10) -> float:
-    """Mean distance of frequency and probability over the bins of :func:`reliability_curve`, by pairs."""
+    """Mean distance of frequency and probability over the bins of :func:`reliability_curve`, by pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import evaluate
+    >>> truth = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> found = np.array([[0, 0.9, 0.3], [0.9, 0, 0.6], [0.3, 0.6, 0]])
+    >>> round(evaluate.calibration_error(truth, found), 4)
+    0.2667
+    """
     true, probability = pooled(truth, estimate)
     place = np.minimum((probability * bins).astype(int), bins - 1)
     gap = np.bincount(place, weights=true - probability, minlength=bins)
@@ -179,7 +242,15 @@ def calibration_error(truth: Any, estimate: Any, bins: int = 10) -> float:
 
 
 def coupling_error(truth: MRF, estimate: Any, *, coding: str = "binary", active: bool = False) -> float:
-    """Root mean squared error of the couplings, over all pairs or over the true edges alone (`active`)."""
+    """Root mean squared error of the couplings, over all pairs or over the true edges alone (`active`).
+
+    Examples
+    --------
+    >>> from edgewise import MRF, evaluate
+    >>> truth = MRF([0, 0], [(0, 1)], [1.0])
+    >>> evaluate.coupling_error(truth, MRF([0, 0], [(0, 1)], [0.5]))
+    0.5
+    """
     if coding not in ("binary", "ising"):
         raise DataError(f'coding must be "binary" or "ising", not {coding!r}.')
     true, true_coupling = read_truth(truth)

@@ -69,23 +69,56 @@ def means(model: MRF) -> np.ndarray:
     -------
     float64 array (p + m,)
         In the order of ``model.parameters``; it is the gradient of log Z with respect to them.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.means(chain).round(3)
+    array([0.705, 0.886, 0.838, 0.648, 0.781])
     """
     return _solver(model).means()
 
 
 def marginals(model: MRF) -> np.ndarray:
-    """P(x_i = 1) of every variable: float64 (p,). With more levels, see :func:`level_marginals`."""
+    """P(x_i = 1) of every variable: float64 (p,). With more levels, see :func:`level_marginals`.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.marginals(chain).round(3)
+    array([0.705, 0.886, 0.838])
+    """
     _only_binary(model, "level_marginals")
     return means(model)[: model.n_variables]
 
 
 def level_marginals(model: MRF) -> list[np.ndarray]:
-    """P(x_i = c) of every level c: for every variable float64 (levels,)."""
+    """P(x_i = c) of every level c: for every variable float64 (levels,).
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> [part.round(3).tolist() for part in exact.level_marginals(chain)]
+    [[0.295, 0.705], [0.114, 0.886], [0.162, 0.838]]
+    """
     return _solver(model).level_marginals()
 
 
 def pair_marginals(model: MRF) -> np.ndarray:
-    """P(x_i = 1 and x_j = 1) of all pairs, coupled or not, and P(x_i = 1) on the diagonal: float64 (p, p)."""
+    """P(x_i = 1 and x_j = 1) of all pairs, coupled or not, and P(x_i = 1) on the diagonal: float64 (p, p).
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.pair_marginals(chain).round(3)
+    array([[0.705, 0.648, 0.599],
+           [0.648, 0.886, 0.781],
+           [0.599, 0.781, 0.838]])
+    """
     _only_binary(model, "means")
     solver = _solver(model)
     assert not isinstance(solver, LevelEnumeration)
@@ -104,6 +137,15 @@ def covariance(model: MRF) -> np.ndarray:
 
     The order is that of :func:`means`; it is the Hessian of log Z. By elimination every row costs as much
     as :func:`means`.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.covariance(chain)[:3, :3].round(3)
+    array([[0.208, 0.023, 0.009],
+           [0.023, 0.101, 0.038],
+           [0.009, 0.038, 0.136]])
     """
     solver = _solver(model)
     center = solver.means()
@@ -111,7 +153,15 @@ def covariance(model: MRF) -> np.ndarray:
 
 
 def probabilities(model: MRF) -> np.ndarray:
-    """Probability of every one of the 2^p states, numbered as in :func:`states`: float64 (2^p,)."""
+    """Probability of every one of the 2^p states, numbered as in :func:`states`: float64 (2^p,).
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.probabilities(chain).round(3)
+    array([0.028, 0.028, 0.028, 0.077, 0.028, 0.028, 0.21 , 0.571])
+    """
     if model.scales.n_states > 1 << ENUMERATION_LIMIT:
         count = f"2^{model.n_variables}" if model.scales.all_binary else f"{model.scales.n_states:,}"
         raise DataError(
@@ -131,6 +181,13 @@ def sample(model: MRF, n: int, rng: np.random.Generator | int) -> np.ndarray:
         Number of rows.
     rng : numpy.random.Generator or int
         Source of randomness, or a seed.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.sample(chain, 10_000, 1).mean(axis=0).round(1)
+    array([0.7, 0.9, 0.8])
     """
     if n < 0:
         raise DataError(f"The number of samples must be zero or more, not {n}.")
@@ -143,12 +200,26 @@ def elimination_width(model: MRF) -> int:
     The smallest over the orders tried: the treewidth of the graph or an upper bound of it. Exact inference
     by elimination needs tables of 2^(width + 1) cells, more with more levels. Cliques of weight zero do not
     count.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.elimination_width(chain)
+    1
     """
     return min(order.width for order in _orders(model))
 
 
 def feasible(model: MRF) -> bool:
-    """Whether the functions of this module can deal with the model."""
+    """Whether the functions of this module can deal with the model.
+
+    Examples
+    --------
+    >>> from edgewise import datasets, exact
+    >>> exact.feasible(datasets.lattice_model(10, 10))
+    True
+    """
     if model.scales.n_states <= 1 << ENUMERATION_LIMIT:
         return True
     return cells(model, cheapest_order(model)) * BYTES_PER_CELL <= MEMORY_LIMIT
@@ -196,6 +267,13 @@ def conditional_log_probability(model: MRF, group: Sequence[int | str], rows: An
     """Log P(group as in the row | all other variables as in the row) of every row: float64 (n,).
 
     The same numbers as :func:`conditional`, for the states that the rows are in, in little memory.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact
+    >>> chain = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0], ["a", "b", "c"])
+    >>> exact.conditional_log_probability(chain, ["b"], [[1, 1, 1], [1, 0, 1]]).round(4)
+    array([-0.0486, -3.0486])
     """
     members, rows = check_conditional(model, group, rows)
     inside, levels = rows[:, members], model.scales.levels[members]

@@ -46,6 +46,14 @@ def predictive(
         Title of the axes.
     **options
         Passed to :func:`edgewise.posterior.diagnostics.predictive_check`.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.predictive(model, data=people, kind="triples").get_xlabel()
+    'in the data (share of the rows)'
     """
     if kind not in KINDS:
         raise DataError(f"There is no predictive check of {kind!r}; choose from {', '.join(KINDS)}.")
@@ -62,7 +70,16 @@ def predictive(
 
 
 def predictive_panels(source: Any, *, data: Any = None, **options: Any) -> np.ndarray:
-    """Draw the four predictive checks in one figure; returns its axes, two by two."""
+    """Draw the four predictive checks in one figure; returns its axes, two by two.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.predictive_panels(model, data=people).size >= 3
+    True
+    """
     from matplotlib import pyplot
 
     check = _check(source, data, options)

@@ -39,6 +39,14 @@ def edge_evidence(
     The bands are the evidence categories, with the number of edges in each. Triangles mark bounds: the
     draws show at least (or at most) this much. The `labels` edges with most evidence are named, in a column
     beside the points; the axis is compressed where the evidence is overwhelming.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.edge_evidence(model).get_title()
+    'Evidence for each of 6 candidate edges'
     """
     posterior = as_posterior(source)
     factor = posterior.edge_values("log10_bf")
@@ -192,6 +200,15 @@ def forest(
         Scale of the couplings: 0/1 (log odds) or -1/+1 variables.
     title : str, optional
         Title of the axes.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> ax = plots.forest(model, edges=3)
+    >>> len(ax.get_yticks())
+    3
     """
     posterior = as_posterior(source)
     table = posterior.summary(coding=coding)

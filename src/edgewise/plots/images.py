@@ -36,6 +36,13 @@ def image_sheet(
         Images per line of the sheet; about square by default.
     title : str, optional
         Title of the axes.
+
+    Examples
+    --------
+    >>> from edgewise import datasets, plots
+    >>> ax = plots.image_sheet(datasets.digits()[:10], datasets.DIGITS_SHAPE)
+    >>> len(ax.images)
+    1
     """
     values = np.atleast_2d(np.asarray(rows, float))
     height, width = shape
@@ -78,6 +85,15 @@ def samples(
 
     A posterior is sampled as a mixture: every image comes from another posterior draw. An MRF or a fitted
     lasso is sampled as it is.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, plots
+    >>> import numpy as np
+    >>> pairs = [(k, k + 1) for k in range(8)]
+    >>> ax = plots.samples(MRF(np.zeros(9), pairs, np.ones(8)), shape=(3, 3), count=4)
+    >>> len(ax.images)
+    1
     """
     found = getattr(source, "posterior_", source)
     found = getattr(found, "model_", found)

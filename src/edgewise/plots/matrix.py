@@ -35,6 +35,15 @@ def inclusion_matrix(
         Title of the axes.
     numbers : bool, optional
         Write the probabilities into the cells; by default up to 12 variables.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> ax = plots.inclusion_matrix(model)
+    >>> ax.images[0].get_array().shape
+    (4, 4)
     """
     view = edge_view(source)
     matrix = view.matrix(view.inclusion)

@@ -75,6 +75,14 @@ def network(
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.network(model, groups=["person", "person", "blood", "disease"]).get_title()
+    'Network: 4 edges (Bayes factor ≥ 3)'
     """
     view = edge_view(source)
     if threshold is None:
@@ -153,6 +161,14 @@ def evidence_network(
     Edges with evidence for presence are solid, inconclusive ones dashed, and those with evidence for
     absence dotted; an edge that is not there is a finding too. Beyond 40 variables those with evidence for
     absence are counted and not drawn. Nodes stand where :func:`network` has them.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.evidence_network(model).get_title()
+    'Edge evidence (Bayes factor beyond 3: some, beyond 10: strong)'
     """
     view = edge_view(source, thresholds)
     if view.evidence is None:

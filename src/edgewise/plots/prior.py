@@ -41,6 +41,14 @@ def prior_networks(
     -------
     array of matplotlib axes
         The two distributions, then the networks.
+
+    Examples
+    --------
+    >>> from edgewise import plots
+    >>> from edgewise.priors import BetaInclusion, Prior
+    >>> axes = plots.prior_networks(Prior(inclusion=BetaInclusion(1, 9)), n_variables=8)
+    >>> axes.size > 1
+    True
     """
     from matplotlib import pyplot
     from matplotlib.lines import Line2D

@@ -30,6 +30,14 @@ def precision_recall(
         The true model; not needed where all curves are given as numbers.
     title : str, optional
         Title of the axes.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, exact, plots
+    >>> truth = datasets.random_model(6, seed=1)
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(exact.sample(truth, 500, 1))
+    >>> plots.precision_recall(model, truth=truth).get_xlabel()
+    'recall (share of the true edges that are found)'
     """
     if not isinstance(curves, Mapping):
         curves = {"posterior" if hasattr(curves, "edge_values") else type(curves).__name__: curves}
@@ -94,6 +102,15 @@ def density_curve(
         What the vertical axis holds.
     title : str, optional
         Title of the axes.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, evaluate, plots
+    >>> models = [MRF([0, 0], [], []), MRF([0, 0], [(0, 1)], [1.0])]
+    >>> curve = evaluate.density_curve(models, [[0, 0], [1, 1], [0, 1]], [0])
+    >>> ax = plots.density_curve({"two models": curve})
+    >>> ax.get_xlabel()
+    'edge density (active edges / all pairs)'
     """
     ax = new_axes(ax, 6.4, 4.4)
     for k, (label, curve) in enumerate(curves.items()):
@@ -157,6 +174,17 @@ def calibration(
         Number of intervals between 0 and 1.
     title : str, optional
         Title of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import plots
+    >>> rng = np.random.default_rng(1)
+    >>> stated = np.triu(rng.random((20, 20)), 1)
+    >>> truth = rng.random((20, 20)) < stated
+    >>> ax = plots.calibration(stated + stated.T, truth=truth + truth.T)
+    >>> ax.get_xlabel()
+    'stated inclusion probability'
     """
     if not hasattr(source, "standard_error"):
         if truth is None:

@@ -75,6 +75,14 @@ def histogram(
     """Plot the posterior distribution of the number of edges, p0, sigma0 or a coupling.
 
     The dashed line is the prior where the quantity has one.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.histogram(model, parameter="sigma0").get_xlabel()
+    'slab scale sigma0 (log odds)'
     """
     posterior = as_posterior(source)
     values, label = chain_values(posterior, parameter)
@@ -101,17 +109,44 @@ def histogram(
 
 
 def edge_count(source: Any, ax: Axes | None = None, **options: Any) -> Axes:
-    """Plot the posterior distribution of the number of edges."""
+    """Plot the posterior distribution of the number of edges.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.edge_count(model).get_xlabel()
+    'number of edges'
+    """
     return histogram(source, "edge_count", ax, **options)
 
 
 def inclusion_rate(source: Any, ax: Axes | None = None, **options: Any) -> Axes:
-    """Plot the posterior distribution of the inclusion rate p0, with its prior."""
+    """Plot the posterior distribution of the inclusion rate p0, with its prior.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.inclusion_rate(model).get_xlabel()
+    'inclusion rate p0 (probability)'
+    """
     return histogram(source, "p0", ax, **options)
 
 
 def slab_scale(source: Any, ax: Axes | None = None, **options: Any) -> Axes:
-    """Plot the posterior distribution of the slab scale sigma0, with its prior."""
+    """Plot the posterior distribution of the slab scale sigma0, with its prior.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.slab_scale(model).get_xlabel()
+    'slab scale sigma0 (log odds)'
+    """
     return histogram(source, "sigma0", ax, **options)
 
 
@@ -180,6 +215,15 @@ def trace(
 
     Chains that mix look alike: the same level, the same spread, no drift. `parameter` is "edge_count",
     "p0", "sigma0" or an edge.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> ax = plots.trace(model, parameter="edge_count")
+    >>> len(ax.lines)
+    4
     """
     posterior = as_posterior(source)
     values, label = chain_values(posterior, parameter)
@@ -215,6 +259,14 @@ def rank(
 
     If the chains agree, every line stays near the dashed one; the band holds about 99 of 100 values of
     independent draws (correlated ones stray farther). Ties, as in counts, share their ranks.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.rank(model, parameter="body mass -- progression").get_xlabel()
+    'rank among all draws (share)'
     """
     posterior = as_posterior(source)
     values, label = chain_values(posterior, parameter)
@@ -265,7 +317,16 @@ def rank_shares(values: np.ndarray, bins: int) -> np.ndarray:
 
 
 def trace_panels(source: Any, parameters: Sequence[Parameter] = ("edge_count", "p0", "sigma0")) -> np.ndarray:
-    """Plot trace and ranks of several quantities in one figure; returns the axes, one row per quantity."""
+    """Plot trace and ranks of several quantities in one figure; returns the axes, one row per quantity.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.trace_panels(model).size >= 3
+    True
+    """
     from matplotlib import pyplot
 
     posterior = as_posterior(source)

@@ -95,6 +95,16 @@ class Diagnostics:
         Whether going on with the run is what would turn the light to green.
     warm_up_unfinished : bool
         Whether the run ended inside warm-up; the light is then red.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import diagnose
+    >>> found = diagnose(model.posterior_)
+    >>> found.light, found.max_r_hat < 1.01, found.min_ess > 400
+    ('green', True, True)
     """
 
     light: str
@@ -166,6 +176,15 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     posterior : Posterior
     target_ess : float
         Effective number of draws that the slowest uncertain edge should have.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import diagnose
+    >>> diagnose(model.posterior_).light
+    'green'
     """
     found = posterior._examination
     seen = found.seen
@@ -271,7 +290,17 @@ def _precision(posterior: Posterior, seen: StoppingStatistics, slowest: str, tar
 
 
 def engine_rates(posterior: Posterior) -> dict[str, float]:
-    """Rates of all chains together from the engines' counters, those that were reported."""
+    """Rates of all chains together from the engines' counters, those that were reported.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import engine_rates
+    >>> type(engine_rates(model.posterior_)).__name__
+    'dict'
+    """
     counters = posterior._counters
     totals: dict[str, float] = {}
     for part in counters:

@@ -82,6 +82,21 @@ class Posterior(Basis):
     ----------
     draws, features, names, levels, statistics, prior, info, scales
         As given.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> posterior = model.posterior_
+    >>> posterior.names
+    ('age', 'body mass', 'HDL', 'progression')
+    >>> posterior.summary()["evidence"].value_counts().index[0]
+    'strong presence'
+    >>> posterior.draws_of(("body mass", "progression")).shape == (posterior.n_chains, posterior.n_draws)
+    True
+    >>> bool(posterior.probability(lambda graph: graph.has_edge("body mass", "progression")) > 0.9)
+    True
     """
 
     _OLD: ClassVar[renamed.Old] = renamed.POSTERIOR
@@ -448,21 +463,9 @@ class Posterior(Basis):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the light, what was learned, and the ten most probable edges."""
-        from html import escape
+        from edgewise.posterior.verdict import as_html
 
-        from edgewise.posterior.verdict import judge
-
-        verdict = judge(self)
-        found = verdict.found
-        head = found.banner or f"Green: {found.meaning}."
-        table = self.summary().sort_values("inclusion", ascending=False, kind="stable").head(10)
-        measure = [] if self.scales.all_binary else ["measure"]
-        shown = table[["edge", "inclusion", "log10_bf", "evidence", *measure, "mean", "hdi_low", "hdi_high"]]
-        rows = shown.to_html(index=False, escape=True, float_format=lambda value: f"{value:.3f}")
-        return (
-            f"<p><strong>{escape(head)}</strong></p><p>{escape(verdict.answer)} {escape(verdict.learned)}</p>"
-            f"<p>{escape(verdict.nothing_excluded)}</p><p>{escape(repr(self))}</p>{rows}"
-        )
+        return as_html(self)
 
     @cached_property
     def _examination(self) -> diagnostics.Examination:
@@ -476,6 +479,18 @@ def load_posterior(path: str | PathLike[str]) -> Posterior:
     ------
     FileError
         If the file is missing, truncated, damaged, not a posterior, or written by a later version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from edgewise import SpikeSlabMRF, datasets, load_posterior
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     model.posterior_.save(f"{directory}/posterior.nc")
+    ...     again = load_posterior(f"{directory}/posterior.nc")
+    >>> bool((again.inclusion == model.inclusion_).all())
+    True
     """
     contents = storage.read(path)
     try:

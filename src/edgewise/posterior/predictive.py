@@ -34,6 +34,16 @@ class CheckPart:
         Over the replicated data sets.
     low, high : float64 arrays (k,)
         Equal-tailed interval of the replicated data sets.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import predictive_check
+    >>> part = predictive_check(model.posterior_, people).pairs
+    >>> len(part.observed), part.inside > 0.8
+    (6, True)
     """
 
     members: np.ndarray
@@ -75,6 +85,15 @@ class PredictiveCheck:
         Content of the intervals.
     method : str
         How the rows were drawn: "exact" or "gibbs" (or "exact and gibbs").
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import predictive_check
+    >>> sorted(predictive_check(model.posterior_, people).parts())
+    ['means', 'ones', 'pairs', 'triples']
     """
 
     means: CheckPart
@@ -146,6 +165,16 @@ def predictive_check(
         Gibbs sweeps per row where exact sampling is too expensive.
     max_rows : int
         Most rows of a replicated data set; with longer data the intervals are wider than they could be.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.posterior.diagnostics import predictive_check
+    >>> check = predictive_check(model.posterior_, people)
+    >>> check.n_models, check.n_rows, check.method
+    (50, 442, 'exact')
     """
     if not 0 < probability < 1:
         raise DataError(f"probability must lie strictly between 0 and 1, not {probability!r}.")

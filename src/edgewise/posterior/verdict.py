@@ -108,3 +108,19 @@ def judge(
     counts = {word: int((words == word).sum()) for word in WORDS}
     found = found or diagnose(posterior)
     return Verdict(found, counts, posterior.features.pairs_only, absence(posterior, thresholds))
+
+
+def as_html(posterior: Posterior) -> str:
+    """What a notebook shows of a posterior: the light, what was learned, and the ten most probable edges."""
+    from html import escape
+
+    verdict = judge(posterior)
+    head = verdict.found.banner or f"Green: {verdict.found.meaning}."
+    table = posterior.summary().sort_values("inclusion", ascending=False, kind="stable").head(10)
+    measure = [] if posterior.scales.all_binary else ["measure"]
+    shown = table[["edge", "inclusion", "log10_bf", "evidence", *measure, "mean", "hdi_low", "hdi_high"]]
+    rows = shown.to_html(index=False, escape=True, float_format=lambda value: f"{value:.3f}")
+    return (
+        f"<p><strong>{escape(head)}</strong></p><p>{escape(verdict.answer)} {escape(verdict.learned)}</p>"
+        f"<p>{escape(verdict.nothing_excluded)}</p><p>{escape(repr(posterior))}</p>{rows}"
+    )

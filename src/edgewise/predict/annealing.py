@@ -74,6 +74,14 @@ def ais_log_partition(
     estimate, standard_error : float
         The error is that of the mean weight; ``estimate +- 1.96 standard_error`` covers log Z in about 95 %
         of runs. A model with modes that the particles never find is underestimated without notice.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, exact, predict
+    >>> model = MRF([0.0, 0.0, 0.0], [(0, 1), (1, 2)], [1.0, 2.0])
+    >>> estimate, error = predict.ais_log_partition(model)
+    >>> bool(abs(estimate - exact.log_partition(model)) < 5 * error)
+    True
     """
     if particles < 2:
         raise DataError(f"An error bar needs two or more particles, not {particles}.")

@@ -30,7 +30,14 @@ def grid_windows(rows: int, columns: int, size: int = 3) -> np.ndarray:
 
 
 def random_windows(n_rows: int, windows: np.ndarray, seed: int | np.random.Generator = 0) -> np.ndarray:
-    """One of the windows for each of `n_rows` rows, at random: int64 (n_rows, k)."""
+    """One of the windows for each of `n_rows` rows, at random: int64 (n_rows, k).
+
+    Examples
+    --------
+    >>> from edgewise import predict
+    >>> predict.random_windows(5, predict.grid_windows(4, 4, size=2), seed=1).shape
+    (5, 4)
+    """
     windows = np.asarray(windows)
     return windows[np.random.default_rng(seed).integers(len(windows), size=n_rows)]
 
@@ -38,7 +45,14 @@ def random_windows(n_rows: int, windows: np.ndarray, seed: int | np.random.Gener
 def random_groups(
     n_rows: int, n_variables: int, size: int, seed: int | np.random.Generator = 0
 ) -> np.ndarray:
-    """A random set of `size` variables for each of `n_rows` rows: int64 (n_rows, size), ascending."""
+    """A random set of `size` variables for each of `n_rows` rows: int64 (n_rows, size), ascending.
+
+    Examples
+    --------
+    >>> from edgewise import predict
+    >>> predict.random_groups(3, 10, 4, seed=1).shape
+    (3, 4)
+    """
     if not 1 <= size <= n_variables:
         raise DataError(f"A group of {size} among {n_variables} variables is not possible.")
     rng = np.random.default_rng(seed)

@@ -56,6 +56,13 @@ class LogLikelihood(NamedTuple):
         Of the mean of `values`, from the estimate of log Z alone; zero where Z is exact.
     method : str
         "exact", "annealing", or "annealing and exact" for a mixture of both kinds.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, predict
+    >>> found = predict.log_likelihood(MRF([0.0, 0.0], [(0, 1)], [1.0]), [[1, 1], [0, 1]])
+    >>> found.values.round(4), found.method
+    (array([-0.7437, -1.7437]), 'exact')
     """
 
     values: np.ndarray
@@ -69,7 +76,14 @@ class LogLikelihood(NamedTuple):
 
 
 def components(model: Any) -> list[MRF]:
-    """The models of equal weight that `model` stands for."""
+    """The models of equal weight that `model` stands for.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, predict
+    >>> len(predict.components([MRF([0.0], [], []), MRF([1.0], [], [])]))
+    2
+    """
     if isinstance(model, MRF):
         return [model]
     for attribute in ("posterior_", "model_"):
@@ -120,6 +134,12 @@ def pseudo_log_likelihood(model: Any, X: Any) -> np.ndarray:
     """Sum over variables of log P(x_i | all others) of every row: float64 (n,).
 
     For a mixture every conditional probability is averaged over the components before its logarithm.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, predict
+    >>> predict.pseudo_log_likelihood(MRF([0.0, 0.0], [(0, 1)], [1.0]), [[1, 1], [0, 1]]).round(4)
+    array([-0.6265, -2.0064])
     """
     parts = components(model)
     rows = complete_rows(parts[0], X)
@@ -141,6 +161,12 @@ def log_likelihood(
         Of annealed importance sampling, for each model.
     seed : int, optional
         Of annealed importance sampling.
+
+    Examples
+    --------
+    >>> from edgewise import MRF, predict
+    >>> round(predict.log_likelihood(MRF([0.0, 0.0], [(0, 1)], [1.0]), [[1, 1], [0, 1]]).mean, 4)
+    -1.2437
     """
     from edgewise import exact
 

@@ -73,6 +73,13 @@ class Expectation:
         Number of edges of every draw.
     couplings : float array
         The couplings of all edges of all draws, in log odds.
+
+    Examples
+    --------
+    >>> from edgewise.priors import expect
+    >>> found = expect(n_variables=10)
+    >>> found.n_pairs, len(found.edges) > 100
+    (45, True)
     """
 
     n_variables: int

@@ -17,7 +17,14 @@ def _positive(value: float, what: str) -> None:
 
 @dataclass(frozen=True)
 class BetaInclusion:
-    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data (2.2)."""
+    """Hierarchical sparsity: p0 ~ Beta(a, b), learned from the data (2.2).
+
+    Examples
+    --------
+    >>> from edgewise.priors import BetaInclusion, Prior
+    >>> Prior(inclusion=BetaInclusion(1, 9)).inclusion  # about one pair in ten
+    BetaInclusion(a=1, b=9)
+    """
 
     a: float = 5.0
     b: float = 5.0
@@ -29,7 +36,14 @@ class BetaInclusion:
 
 @dataclass(frozen=True)
 class FixedInclusion:
-    """Every clique is active with the same fixed prior probability p0."""
+    """Every clique is active with the same fixed prior probability p0.
+
+    Examples
+    --------
+    >>> from edgewise.priors import FixedInclusion, Prior
+    >>> Prior(inclusion=FixedInclusion(0.1)).inclusion.p0
+    0.1
+    """
 
     p0: float = 0.5
 
@@ -40,7 +54,14 @@ class FixedInclusion:
 
 @dataclass(frozen=True)
 class GammaSlab:
-    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques (2.2)."""
+    """Hierarchical strength: sigma0^-2 ~ Gamma(shape, rate), learned from the active cliques (2.2).
+
+    Examples
+    --------
+    >>> from edgewise.priors import GammaSlab, Prior
+    >>> Prior(slab=GammaSlab(5, 5)).slab
+    GammaSlab(shape=5, rate=5)
+    """
 
     shape: float = 5.0
     rate: float = 5.0
@@ -52,7 +73,14 @@ class GammaSlab:
 
 @dataclass(frozen=True)
 class FixedSlab:
-    """Active parameters are N(0, sigma0^2) with a fixed sigma0."""
+    """Active parameters are N(0, sigma0^2) with a fixed sigma0.
+
+    Examples
+    --------
+    >>> from edgewise.priors import FixedSlab, Prior
+    >>> Prior(slab=FixedSlab(1.0)).slab
+    FixedSlab(sigma0=1.0)
+    """
 
     sigma0: float = 1.0
 
@@ -62,7 +90,14 @@ class FixedSlab:
 
 @dataclass(frozen=True)
 class NormalBias:
-    """Biases are N(0, sd^2)."""
+    """Biases are N(0, sd^2).
+
+    Examples
+    --------
+    >>> from edgewise.priors import NormalBias, Prior
+    >>> Prior(bias=NormalBias(2.0)).bias.sd
+    2.0
+    """
 
     sd: float = 10.0
 

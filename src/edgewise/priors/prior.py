@@ -41,6 +41,14 @@ class ResolvedPrior:
         COMMON (shares p0), SEPARATE (probability of its own), FORCED or FORBIDDEN.
     log_odds : float64 array (M,)
         Prior log odds of SEPARATE cliques; zero elsewhere.
+
+    Examples
+    --------
+    >>> from edgewise.features import Features
+    >>> from edgewise.priors import FixedInclusion, Prior
+    >>> found = Prior(inclusion=FixedInclusion(0.2)).resolve(Features.pairs(4))
+    >>> found.fixed_p0, found.p0, len(found.status)
+    (True, 0.2, 6)
     """
 
     beta_a: float
@@ -112,6 +120,14 @@ class Prior:
         means "as all others". Zero forbids a clique and one forces it.
     forced, forbidden : sequence of cliques
         Cliques that are always or never active, by names or indices.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF
+    >>> from edgewise.priors import FixedInclusion, Prior
+    >>> prior = Prior(inclusion=FixedInclusion(0.2), forced=[("rain", "umbrella")])
+    >>> SpikeSlabMRF(prior=prior).prior.forced
+    [('rain', 'umbrella')]
     """
 
     inclusion: BetaInclusion | FixedInclusion = field(default_factory=BetaInclusion)

@@ -65,6 +65,17 @@ def write_report(
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.report import write_report
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     write_report(model, f"{directory}/report.html", data=people, title="Diabetes").name
+    'report.html'
     """
     page = build_report(
         as_posterior(posterior),

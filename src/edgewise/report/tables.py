@@ -39,6 +39,18 @@ def write_edges_csv(
         Coding of the couplings.
     thresholds : pair of float
         Bayes factors from which evidence counts, and counts as strong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> from edgewise.report import write_edges_csv
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = write_edges_csv(model.posterior_, f"{directory}/edges.csv")
+    ...     print(path.read_text("utf-8-sig")[:32])
+    edge,variable_1,variable_2,inclu
     """
     table = posterior.summary(coding=coding, thresholds=thresholds)
     order = np.lexsort((-table["mean"].abs().to_numpy(), -table["inclusion"].to_numpy()))

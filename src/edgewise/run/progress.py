@@ -50,6 +50,16 @@ class View:
         What the draws are to reach; None where all `max_draws` are made.
     expected_draws : float
         Draws of each chain at the expected end; in warm-up, the fewest that there may be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import SpikeSlabMRF
+    >>> seen = []
+    >>> rows = np.random.default_rng(1).integers(0, 2, (50, 3))
+    >>> model = SpikeSlabMRF(random_state=1, progress=False, callback=seen.append).fit(rows)
+    >>> seen[-1].phase, len(seen[-1].chains)
+    ('done', 4)
     """
 
     phase: str
