@@ -25,7 +25,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz.targets import TARGETS, Escaped, tried
+from benchmarks.fuzz.outcome import Escaped, tried
+from benchmarks.fuzz.targets import TARGETS
 
 DEADLINE = 20.0
 SETTING_UP = 300.0

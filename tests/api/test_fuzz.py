@@ -5,12 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.fuzz.targets import TARGETS, Escaped, tried
+from benchmarks.fuzz.outcome import Escaped, tried
+from benchmarks.fuzz.targets import TARGETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 CORPUS = sorted((Path(__file__).parents[1] / "fuzz").glob("*-*"))
-ROUNDS = {"door": 150, "posterior": 60, "checkpoint": 15, "command": 25}
+ROUNDS = {
+    "door": 150,
+    "memory": 100,
+    "posterior": 60,
+    "levels": 30,
+    "checkpoint": 15,
+    "engines": 10,
+    "command": 25,
+}
 
 
 @pytest.fixture(scope="module")
