@@ -75,7 +75,8 @@ class PosteriorFile:
                 raise Escaped(f"the file is not named: {error}") from error
             return worded(error)
         found = _answer(posterior)
-        if self.REPORTED and answer is None and found.startswith("0"):  # one in sixteen: a report takes a second
+        # One in sixteen: a report takes a second.
+        if self.REPORTED and answer is None and found.startswith("0"):
             from edgewise.report.build import build_report
 
             build_report(posterior)
