@@ -13,6 +13,10 @@ class Escaped(Exception):
 
 def worded(error: BaseException) -> str:
     """An error without what differs from input to input."""
+    try:
+        str(error).encode()
+    except UnicodeEncodeError:
+        raise Escaped(f"a message that cannot be printed: {error!r}") from error
     text = re.sub(r"'[^']*'|\"[^\"]*\"|/\S+|-?\d[\d.,e+-]*", "_", str(error))
     return f"refused: {type(error).__name__} {text[:110]}".replace("\n", " ")
 

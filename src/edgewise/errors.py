@@ -22,7 +22,14 @@ def printable(text: str, keep: str = "\n\t") -> str:
     )
 
 
-class DataError(ValueError):
+class _Shown:
+    """A message may quote anything, and is shown in terminals."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class DataError(_Shown, ValueError):
     """Bad input: a table, an argument or a combination of both that cannot be used as it is.
 
     Examples
@@ -37,7 +44,7 @@ class DataError(ValueError):
     """
 
 
-class FileError(ValueError):
+class FileError(_Shown, ValueError):
     """A file that is missing, truncated, of the wrong kind or made by something else.
 
     Examples
@@ -52,7 +59,7 @@ class FileError(ValueError):
     """
 
 
-class EdgewiseWarning(UserWarning):
+class EdgewiseWarning(_Shown, UserWarning):
     """A result that stands but deserves a second look; the text has the number and the remedy.
 
     Examples

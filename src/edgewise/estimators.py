@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edgewise.data import BinaryData, encode_rows, read_data
 from edgewise.errors import DataError, EdgewiseWarning
-from edgewise.features import FeatureArgument, Features
+from edgewise.features import FeatureArgument, Features, check_candidates
 from edgewise.fitting import answer, pose, shortfall, time_left
 from edgewise.posterior.posterior import Posterior
 from edgewise.predict.mixtures import each_given_others, sample_rows
@@ -203,6 +203,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._check_prior()
         options = self._options(seed=_seed(self.random_state))
         self._note_columns(X)
+        if self.drop_columns is None and self.constant != "drop":
+            check_candidates(self.features, getattr(self, "n_features_in_", 0))  # before rows are read
         data = read_data(
             X,
             sample_weight=sample_weight,

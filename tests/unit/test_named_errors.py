@@ -8,12 +8,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import scipy.sparse
 
-from edgewise.data import encode_rows, read_data
-from edgewise.errors import DataError, FileError
+from edgewise import SpikeSlabMRF
+from edgewise.data import encode_rows, memory, read, read_data
+from edgewise.data.selection import select
+from edgewise.engines.common import read_settings
+from edgewise.engines.particle import ParticleSettings
+from edgewise.errors import DataError, EdgewiseWarning, FileError, printable
+from edgewise.features import resolve_features
+from edgewise.priors import BetaInclusion, FixedSlab, GammaSlab, NormalBias
 
 GOOD = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]])
 LONG = "x" * 200_000
@@ -123,3 +131,134 @@ def test_columns_that_are_neither_names_nor_numbers(argument: str, value: Any) -
 def test_a_group_that_is_neither_name_nor_number(argument: str) -> None:
     with pytest.raises(DataError, match=argument):
         read_data(GOOD, **{argument: slice(0, 2)})
+
+
+def test_halves_of_characters_in_mappings_and_records() -> None:
+    for source in ({"\ud800": [0, 1], "b": [1, 0]}, {"a": ["\ud800", "x"], "b": [1, 0]}):
+        with pytest.raises(DataError, match="half a character"):
+            read_data(source)
+        with pytest.raises(DataError, match="half a character"):
+            read_data([dict(zip(source, cells)) for cells in zip(*source.values())])
+
+
+def test_messages_can_always_be_printed() -> None:
+    for name, shown in (("a\ud800", r"a\ud800"), ("a\x1b[31m", r"a\x1b[31m"), ("a\u202e", r"a\u202e")):
+        with pytest.raises(DataError) as caught:
+            read_data(GOOD, names=[name, "b", "c"], columns=["zz"])
+        assert f"the columns are {shown}," in str(caught.value)
+        assert printable(str(FileError(name))) == str(FileError(name)) == shown
+        assert str(EdgewiseWarning(name)) == shown
+
+
+def test_lazy_frames_that_fail() -> None:
+    frame = polars.DataFrame({"a": ["x", "y"], "b": [0, 1]}).lazy()
+    for failing in (frame.with_columns(polars.col("a").cast(polars.Int64)), frame.select("zz", "b")):
+        with pytest.raises(DataError, match=r"LazyFrame is to do fails .*collect"):
+            read_data(failing)
+
+
+# Sizes.
+
+
+class Claim:
+    """Says that it is large, and cannot be read."""
+
+    ndim, dtype = 2, np.dtype("u1")
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise AssertionError("it was read")
+
+
+def test_tables_beyond_the_memory_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "physical_memory", lambda: 1 << 30)
+    monkeypatch.setattr(read, "physical_memory", lambda: 1 << 30)
+    empty = scipy.sparse.coo_array(([1], ([0], [0])), shape=(10**9, 50))
+    wide = np.broadcast_to(np.zeros(50, np.uint8), (10**9, 50))
+    for source in (Claim(10**9, 50), empty, wide):
+        with pytest.raises(DataError, match=r"1,000,000,000 x 50 cells take \d+ GB.*machine has 1;"):
+            read_data(source)
+
+
+def test_more_pairs_than_memory_are_refused_before_anything_is_read() -> None:
+    with pytest.raises(DataError, match=r"499,999,500,000 candidates.* GB.*machine has.*features="):
+        SpikeSlabMRF(progress=False).fit(Claim(10, 10**6))
+    with pytest.raises(DataError, match="499,999,500,000 candidates"):
+        resolve_features(None, 10**6)
+    assert resolve_features([(0, 1)], 10**6).n_cliques == 1
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"settings": {"warm_up": "x"}}, r"warm_up of the exact engine must be a whole number from 0.*'x'"),
+        ({"settings": {"warm_up": -5}}, r"warm_up of the exact engine must be a whole number"),
+        ({"settings": {"warm_up": 2.5}}, r"warm_up .*whole number"),
+        ({"settings": {"warm_up": True}}, r"warm_up .*whole number"),
+        ({"settings": {"warm_up": float("inf")}}, r"warm_up .*whole number"),
+        (
+            {"engine": "particle", "settings": {"noise": float("nan")}},
+            "noise of the particle engine .*finite",
+        ),
+        ({"engine": "langevin", "settings": {"preconditioning": 2}}, "preconditioning .*True or False"),
+        ({"checkpoint": "a\0b"}, "checkpoint must be the path"),
+        ({"checkpoint": 5}, "checkpoint must be the path"),
+        ({"engine": None}, "engine must be"),
+        ({"settings": 5}, "settings must be"),
+        ({"executor": 5}, "executor must be"),
+    ],
+    ids=str,
+)
+def test_settings_of_the_wrong_kind(options: dict[str, Any], words: str) -> None:
+    model = SpikeSlabMRF(**{"engine": "exact", "chains": 1, "progress": False, **options})
+    with pytest.raises(DataError, match=words):
+        model.fit(GOOD)
+
+
+def test_settings_may_be_numbers_of_any_type() -> None:
+    assert read_settings(ParticleSettings, "particle", {"warm_up": 20.0, "noise": np.float32(0.5)}) == (
+        ParticleSettings(warm_up=20, noise=0.5)
+    )
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        lambda: NormalBias(1e-300),
+        lambda: FixedSlab(1e-300),
+        lambda: FixedSlab(1e300),
+        lambda: GammaSlab(1e-6, 1.0),
+        lambda: GammaSlab(5, 1e-200),
+        lambda: BetaInclusion(1e300, 1),
+    ],
+)
+def test_scales_whose_squares_are_no_numbers(prior: Any) -> None:
+    with pytest.raises(DataError, match="must lie between"):
+        prior()
+
+
+# Many columns.
+
+
+def test_many_columns_cost_as_much_as_they_are() -> None:
+    """Counted, not timed: how often a name is compared."""
+
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"n{k}") for k in range(600)]
+    problems: list[Any] = []
+    select(names, None, names[::2], None, None, problems)
+    assert not problems
+    assert Name.compared < 3 * len(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from edgewise.data.levels import Factor, factorise
 from edgewise.data.problems import SHAPE, Fault, TableError, listing
+from edgewise.reading import physical_memory
 
 Cells = np.ndarray | Factor
 EXACT = 2.0**53  # floats from here on stand for several whole numbers
@@ -93,10 +95,29 @@ def table_in_memory(source: Any) -> Table:
     if isinstance(source, list | tuple):
         return _from_rows(source)
     if hasattr(source, "__array__"):
+        _check_claim(source)
         return array_table(np.asanyarray(source))  # a mask stays
     raise _refusal(
         f"the data are of type {kind.__name__!r}; give a 2-D array, a list of rows, a DataFrame, a sparse "
         "matrix or the path of a CSV, TSV, npz or Parquet file."
+    )
+
+
+def _check_claim(source: Any) -> None:
+    """Refuse what says that it is larger than the memory before it is asked for its cells."""
+    try:
+        shape, size = [int(length) for length in source.shape], int(np.dtype(source.dtype).itemsize)
+    except (AttributeError, TypeError, ValueError):
+        return
+    if math.prod(shape) * size > physical_memory():
+        raise _refusal(too_large(" x ".join(f"{length:,}" for length in shape), math.prod(shape) * size))
+
+
+def too_large(what: str, size: float) -> str:
+    """Words for a table that does not fit into memory."""
+    return (
+        f"its {what} cells take {size / 1e9:,.0f} GB to read, and this machine has "
+        f"{physical_memory() / 1e9:,.0f}; take fewer rows or columns."
     )
 
 
@@ -179,9 +200,7 @@ def _from_rows(rows: Sequence[Any]) -> Table:
     if not len(rows):
         raise _refusal("it has no rows; give at least one row per observation.", "the list")
     if all(isinstance(row, Mapping) for row in rows):
-        import pandas as pd
-
-        return _from_pandas(pd.DataFrame(list(rows)))
+        return _from_pandas(_frame(list(rows), "the list"))
     rows = [np.asanyarray(row) if hasattr(row, "__array__") else row for row in rows]
     for number, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
@@ -219,9 +238,21 @@ def _has_mask(row: Any) -> bool:
     return any(cell is np.ma.masked for cell in row)
 
 
-def _from_mapping(columns: Mapping[Any, Any], origin: str = "the table") -> Table:
+def _frame(content: Any, origin: str) -> Any:
+    """A DataFrame, whose strings pandas may keep as text that is written to files."""
     import pandas as pd
 
+    try:
+        return pd.DataFrame(content)
+    except UnicodeEncodeError:
+        raise _refusal(
+            "a name or a cell has half a character (a lone surrogate) in it, which no file can hold; "
+            "correct it.",
+            origin,
+        ) from None
+
+
+def _from_mapping(columns: Mapping[Any, Any], origin: str = "the table") -> Table:
     lengths = {
         str(name): np.shape(cells)[0] if np.ndim(cells) == 1 else -1 for name, cells in columns.items()
     }
@@ -231,7 +262,7 @@ def _from_mapping(columns: Mapping[Any, Any], origin: str = "the table") -> Tabl
             f"its columns must be lists of one length; look at {listing([repr(name) for name in odd])}.",
             origin,
         )
-    return _from_pandas(pd.DataFrame(dict(columns)), origin)
+    return _from_pandas(_frame(dict(columns), origin), origin)
 
 
 def _from_pandas(frame: Any, origin: str = "the DataFrame") -> Table:
@@ -286,7 +317,13 @@ def _is_nan(name: Any) -> bool:
 def _from_polars(frame: Any) -> Table:
     origin = "the DataFrame"
     if type(frame).__name__ == "LazyFrame":
-        frame = frame.collect()
+        try:
+            frame = frame.collect()
+        except Exception as error:  # whatever the operations in it raise
+            reason = str(error).strip().partition("\n")[0]
+            raise _refusal(
+                f"what its LazyFrame is to do fails ({reason}); mend that, or collect() it before.", origin
+            ) from None
     if type(frame).__name__ != "DataFrame":
         raise _refusal(
             f"it is a polars {type(frame).__name__}; give a DataFrame with two or more columns.", origin

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.data.levels import containers, encode, is_blank
-from edgewise.data.memory import Table
+from edgewise.data.memory import Table, too_large
 from edgewise.data.notes import label_columns, level_notes, twin_note
 from edgewise.data.problems import (
     CONSTANT,
@@ -27,6 +27,9 @@ from edgewise.data.selection import Selection, as_list, select
 from edgewise.data.sources import open_table
 from edgewise.data.table import BinaryData
 from edgewise.errors import DataError, EdgewiseWarning
+from edgewise.reading import physical_memory
+
+CELL_BYTES = 24  # of a column while it is read: the cells, their levels, their bits
 
 
 def read_data(
@@ -147,6 +150,7 @@ class _Reading:
         """Read, check and pack."""
         selection = self.selection
         aside = [column for column in (selection.group, selection.weight) if column is not None]
+        self._check_size()
         self.table.load(selection.variables, aside)
         if self.table.n_rows == 0:
             raise TableError(
@@ -159,6 +163,14 @@ class _Reading:
         if self.problems:
             raise self._refusal()
         return self._pack(keep, weights, fixed)
+
+    def _check_size(self) -> None:
+        """Refuse what does not fit into memory: all columns as bits, and the one that is being read."""
+        rows, columns = self.table.n_rows, len(self.names)
+        size = rows * columns / 8 + rows * CELL_BYTES
+        if size > physical_memory():
+            text = too_large(f"{rows:,} x {columns:,}", size)
+            raise TableError(self.table.origin, [Fault(SHAPE, text)])
 
     def _weights(self) -> np.ndarray | None:
         if self.sample_weight is None:
@@ -296,9 +308,10 @@ class _Reading:
         ):
             return TableError(self.table.origin, self.problems)
         n_rows = self.table.n_rows
-        emptiest = columns_to_leave_out(self.blanks, n_rows, len(usable)) if self.blanks else []
+        emptiest = set(columns_to_leave_out(self.blanks, n_rows, len(usable)) if self.blanks else [])
         rest = [position for position in usable if position not in emptiest]
-        blanks = {position: bits for position, bits in self.blanks.items() if position in rest}
+        # Blanks are of usable columns only.
+        blanks = {position: bits for position, bits in self.blanks.items() if position not in emptiest}
         keep = complete_rows(blanks, n_rows) if blanks else None
         fixed = self._fixed(keep, rest) if self.constant != "keep" else []
         rows_left = n_rows if keep is None else int(keep.sum())
@@ -325,7 +338,8 @@ class _Reading:
         order = list(range(len(self.names)))
         n_rows = self.table.n_rows
         if fixed and self.constant == "drop":
-            order = [position for position in order if position not in fixed]
+            left_out = set(fixed)
+            order = [position for position in order if position not in left_out]
             self.notes.append(f"constant columns left out: {listing([self.names[k] for k in fixed], 20)}")
         elif fixed:
             self.notes.append(f"constant columns kept: {listing([self.names[k] for k in fixed], 20)}")

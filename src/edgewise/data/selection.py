@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,16 +35,17 @@ def select(
     problems: list[Fault],
 ) -> Selection:
     """Find the columns that are asked for; what is wrong with them or their names goes to `problems`."""
+    places = {name: column for column, name in reversed(list(enumerate(names)))}
     group_column = find(names, group, "group", problems) if group is not None else None
     weight = find(names, sample_weight, "sample_weight", problems) if isinstance(sample_weight, str) else None
     chosen: list[int | None] = list(range(len(names)))
     if columns is not None:
-        chosen = [find(names, column, "columns", problems) for column in as_list(columns, "columns")]
+        chosen = [find(names, column, "columns", problems, places) for column in as_list(columns, "columns")]
         for column, times in Counter(chosen).items():
             if times > 1 and column is not None:
                 problems.append(Fault(NAMES, f"columns names {names[column]!r} twice; name it once."))
     without = [] if drop_columns is None else as_list(drop_columns, "drop_columns")
-    aside = {find(names, column, "drop_columns", problems) for column in without}
+    aside = {find(names, column, "drop_columns", problems, places) for column in without}
     aside |= {group_column, weight, None}
     variables = [column for column in dict.fromkeys(chosen) if column is not None and column not in aside]
     _check_names(names, variables, problems)
@@ -60,10 +61,21 @@ def select(
     return Selection(variables, group_column, weight)
 
 
-def find(names: Sequence[str], column: str | int, argument: str, problems: list[Fault]) -> int | None:
-    """Position of a column given by name, or by number where no column has that name."""
-    if str(column) in names:
-        return list(names).index(str(column))
+def find(
+    names: Sequence[str],
+    column: str | int,
+    argument: str,
+    problems: list[Fault],
+    places: Mapping[str, int] | None = None,
+) -> int | None:
+    """Position of a column given by name, or by number where no column has that name.
+
+    Who asks for many columns gives the `places` of all names, so that none is looked for from the start.
+    """
+    if places is None:
+        places = {name: column for column, name in reversed(list(enumerate(names)))}
+    if str(column) in places:
+        return places[str(column)]
     number = isinstance(column, int | np.integer) and not isinstance(column, bool)
     if number and 0 <= int(column) < len(names):
         return int(column)

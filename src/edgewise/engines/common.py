@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +31,26 @@ def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> An
         raise DataError(
             f"The {engine} engine has no setting {unknown[0]!r}; its settings are {', '.join(known)}."
         )
+    for field in fields(cls):
+        if field.name in given:
+            given[field.name] = _setting(engine, field.name, given[field.name], field.default)
     return cls(**given)
+
+
+def _setting(engine: str, name: str, value: Any, default: Any) -> Any:
+    """A value of the kind that the default has."""
+    flag = isinstance(value, bool | np.bool_)
+    least = min(0, default)  # only those that mean something by it are negative
+    number = isinstance(value, Real) and not flag and least <= value < math.inf
+    if isinstance(default, bool):
+        fits, kind, words = flag, bool, "True or False"
+    elif isinstance(default, int):
+        fits, kind, words = number and value == value // 1 < 2**62, int, f"a whole number from {least}"
+    else:
+        fits, kind, words = number, float, f"a finite number from {least:g}"
+    if not fits:
+        raise DataError(f"{name} of the {engine} engine must be {words}, such as {default!r}; not {value!r}.")
+    return kind(value)
 
 
 def is_free(status: np.ndarray) -> np.ndarray:

@@ -103,8 +103,9 @@ class StretchEngine(LineEngine):
             raise DataError(
                 f"particles must be a multiple of {LANES} for the {self.name} engine, not {particles}."
             )
-        if repeats < 1:
-            raise DataError(f"repeats must be at least 1 for the {self.name} engine, not {repeats}.")
+        for name, value in (("repeats", repeats), ("warm_up", self.settings.warm_up)):
+            if value < 1:
+                raise DataError(f"{name} must be at least 1 for the {self.name} engine, not {value}.")
         self._candidates = in_play(problem)
         self._members = np.ascontiguousarray(problem.features.members[self._candidates])
         self._knowledge: Mapping[str, np.ndarray] | None = None

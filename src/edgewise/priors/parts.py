@@ -9,10 +9,17 @@ import numpy as np
 
 from edgewise.errors import DataError
 
+# Beyond these squares, their inverses and products with sums over rows are no numbers any more.
+LARGEST, SMALLEST = 1e100, 1e-100
+# With less, draws of sigma0 without any active clique overflow.
+SMALLEST_SHAPE = 0.05
 
-def _positive(value: float, what: str) -> None:
+
+def _positive(value: float, what: str, least: float = SMALLEST) -> None:
     if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
         raise DataError(f"{what} must be a positive number, not {value!r}.")
+    if not least <= value <= LARGEST:
+        raise DataError(f"{what} must lie between {least:g} and {LARGEST:g}, not {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class GammaSlab:
     rate: float = 5.0
 
     def __post_init__(self) -> None:
-        _positive(self.shape, "GammaSlab's shape")
+        _positive(self.shape, "GammaSlab's shape", SMALLEST_SHAPE)
         _positive(self.rate, "GammaSlab's rate")
 
 

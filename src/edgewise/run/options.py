@@ -118,7 +118,7 @@ class RunOptions:
             ("settings", _is_settings(self.settings), "a mapping from names of settings to values, or None"),
             (
                 "checkpoint",
-                self.checkpoint is None or isinstance(self.checkpoint, str | os.PathLike),
+                self.checkpoint is None or _is_path(self.checkpoint),
                 "the path of a directory, or None",
             ),
             (
@@ -147,6 +147,10 @@ class RunOptions:
         if isinstance(self.start, str) or not isinstance(self.start, Iterable):
             return [str(self.start)] * self.chains
         return [str(name) for name in self.start]
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike) and "\0" not in os.fsdecode(value)
 
 
 def _is_settings(settings: object) -> bool:
