@@ -206,6 +206,7 @@ def test_more_pairs_than_memory_are_refused_before_anything_is_read() -> None:
             "noise of the particle engine .*finite",
         ),
         ({"engine": "langevin", "settings": {"preconditioning": 2}}, "preconditioning .*True or False"),
+        ({"engine": "surrogate", "settings": {"warm_up": 0}}, "warm_up must be at least 1"),
         ({"checkpoint": "a\0b"}, "checkpoint must be the path"),
         ({"checkpoint": 5}, "checkpoint must be the path"),
         ({"engine": None}, "engine must be"),
