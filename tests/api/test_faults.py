@@ -232,7 +232,7 @@ def test_of_two_fits_in_one_directory_the_second_is_refused_and_the_first_undist
         # What is overwritten is deleted under the lock too.
         while (
             not (lock.exists() and lock.read_text() == pid)
-            or ("--overwrite" in first and any(map(is_old, directory.rglob("*.npz"))))
+            or (first == ["--overwrite"] and any(map(is_old, directory.rglob("*.npz"))))
         ) and time.time() < began + 120:
             assert running.poll() is None, running.stderr.read().decode()
             time.sleep(0.02)
