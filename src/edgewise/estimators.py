@@ -15,16 +15,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from edgewise.data import BinaryData, encode_rows, read_data
+from edgewise.data import Data, encode_rows, read_data
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import FeatureArgument, Features, check_candidates
 from edgewise.fitting import answer, pose, shortfall, time_left
 from edgewise.posterior.posterior import Posterior
+from edgewise.predict.levels import each_given_others as levels_given_others
 from edgewise.predict.mixtures import each_given_others, sample_rows
 from edgewise.predict.scores import (
     LogLikelihood,
     conditional_log_likelihood,
     conditional_probability,
+    level_probabilities,
     log_likelihood,
     pseudo_log_likelihood,
 )
@@ -41,7 +43,7 @@ _OPTIONS = {field.name for field in fields(RunOptions)}
 
 
 class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """Bayesian structure learning of a binary Markov random field.
+    """Bayesian structure learning of a Markov random field of binary, ordinal and nominal variables.
 
     Every candidate edge is either absent or has a parameter from a normal slab; `fit` draws graphs and
     parameters from their posterior until the answer is precise enough.
@@ -95,6 +97,9 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         What to do about columns with one level.
     drop_columns : list of names or numbers, optional
         Columns that are no variables. They may be there or not in rows given later.
+    kinds, levels, blank, cut, binarize : optional
+        What columns with more than two levels are, the order of their levels, what is blank and where to cut;
+        see :func:`edgewise.data.read_data`.
 
     Attributes
     ----------
@@ -103,9 +108,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
     inclusion_ : array (p, p)
         Posterior inclusion probability of every pair.
     coupling_ : array (p, p)
-        Posterior mean of the pair parameters, in 0/1 coding.
+        Posterior mean of the pair parameters, with scores from 0 to 1; the mean strength of the matrix where
+        a variable is nominal.
     bias_ : array (p,)
-        Posterior mean of the biases, in 0/1 coding.
+        Posterior mean of the biases, in 0/1 coding; where there are more levels, a list of the mean
+        thresholds of each variable.
     median_model_ : MRF
         The edges that are more probable than not, with their mean parameters.
     prior_ : ResolvedPrior
@@ -158,6 +165,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         missing: str = "error",
         constant: str = "error",
         drop_columns: Sequence[str | int] | None = None,
+        kinds: Mapping[str, str] | str | None = None,
+        levels: Mapping[str, Sequence[Any]] | None = None,
+        blank: Any = None,
+        cut: Any = None,
+        binarize: str | None = None,
     ) -> None:
         self.engine = engine
         self.chains = chains
@@ -181,14 +193,19 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.constant = constant
         self.drop_columns = drop_columns
+        self.kinds = kinds
+        self.levels = levels
+        self.blank = blank
+        self.cut = cut
+        self.binarize = binarize
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of `X`.
 
         Parameters
         ----------
-        X : array, DataFrame, path of a file, or BinaryData
-            One row per case, one column per variable with two levels.
+        X : array, DataFrame, path of a file, BinaryData or LevelData
+            One row per case, one column per variable with two to twenty levels.
         y : ignored
             Present because scikit-learn expects it.
         sample_weight : array (rows,), optional
@@ -211,6 +228,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             missing=self.missing,
             constant=self.constant,
             drop_columns=self.drop_columns,
+            kinds=self.kinds,
+            levels=self.levels,
+            blank=self.blank,
+            cut=self.cut,
+            binarize=self.binarize,
         )
         if not hasattr(self, "n_features_in_"):
             self.n_features_in_ = data.n_variables
@@ -285,7 +307,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return log_likelihood(self.posterior_.mixture(mixture), rows)
 
     def predict(self, X: Any, target: Any = None, *, mixture: int = 100) -> Any:
-        """The more probable level of variables given the other cells of their row, in your labels.
+        """The most probable level of variables given the other cells of their row, in your labels.
 
         Parameters
         ----------
@@ -298,14 +320,32 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             One label per row where `target` is one variable. Otherwise one column per variable, as a
             DataFrame if the fit had column names and an array if not.
         """
-        found = (self.predict_proba(X, target, mixture=mixture) >= 0.5).astype(np.uint8)
+        found = self.predict_proba(X, target, mixture=mixture)
+        if self.posterior_.scales.all_binary:
+            found = (found >= 0.5).astype(np.uint8)
+        else:
+            parts = [found] if isinstance(found, np.ndarray) else found
+            found = np.stack([part.argmax(axis=1) for part in parts], axis=1)
         if isinstance(target, str | Integral):
             label: np.ndarray = np.array(self._question.levels[self._targets(target)[0]])[found[:, 0]]
             return label
         return self._labelled(found, None if target is None else self._targets(target))
 
-    def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100) -> np.ndarray:
-        """Probability that variables are 1 given the other cells of their row.
+    def impute(self, X: Any, *, mixture: int = 100) -> Any:
+        """The rows with their blank cells filled in by the most probable level, in your labels.
+
+        Each blank cell is predicted from the cells of its row that are there. A DataFrame if the fit had
+        column names, and an array if not.
+        """
+        rows = self._rows(X, allow_missing=True)
+        models = self.posterior_.mixture(mixture)
+        if self.posterior_.scales.all_binary:
+            return self._labelled((conditional_probability(models, rows) >= 0.5).astype(np.uint8))
+        found = level_probabilities(models, rows)
+        return self._labelled(np.stack([part.argmax(axis=1) for part in found], axis=1))
+
+    def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100) -> Any:
+        """Probability of the levels of variables given the other cells of their row.
 
         Parameters
         ----------
@@ -320,15 +360,22 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array (rows, targets)
-            The probability of the level that counts as 1, one column per target, also when there is only
-            one. This is not the shape of scikit-learn's classifiers, which have one column per class: for
-            one target, ``np.hstack([1 - p, p])`` is that.
+            Where all variables of the fit have two levels: the probability of the level that counts as 1,
+            one column per target, also when there is only one. This is not the shape of scikit-learn's
+            classifiers, which have one column per class: for one target, ``np.hstack([1 - p, p])`` is that.
+        array (rows, levels), or a list of these
+            Where some have more: the probability of every level of the one target, or of each target.
         """
         rows = self._rows(X, allow_missing=True)
         models = self.posterior_.mixture(mixture)
-        if target is not None:
-            return conditional_probability(models, rows, self._targets(target))
-        return each_given_others(models, rows)
+        if self.posterior_.scales.all_binary:
+            if target is not None:
+                return conditional_probability(models, rows, self._targets(target))
+            return each_given_others(models, rows)
+        if target is None:
+            return levels_given_others(models, rows)
+        found = level_probabilities(models, rows, self._targets(target))
+        return found[0] if isinstance(target, str | Integral) else found
 
     def sample(self, n: int = 1, random_state: Any = None, *, mixture: int = 100) -> Any:
         """Draw `n` rows from the posterior predictive distribution, in the labels of the fit.
@@ -351,7 +398,10 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.posterior_ = posterior
         self.inclusion_ = posterior.inclusion
         self.coupling_ = posterior.coupling()
-        self.bias_ = posterior.biases().mean(axis=(0, 1))
+        if posterior.scales.all_binary:
+            self.bias_ = posterior.biases().mean(axis=(0, 1))
+        else:
+            self.bias_ = [posterior.thresholds(name).mean(axis=(0, 1)) for name in posterior.names]
         self.median_model_ = posterior.median_model
         self.prior_ = self._question.problem.prior
         self.engine_ = result.info["engine"]
@@ -375,7 +425,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 delattr(self, name)
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, skip_check_array=True)
-        elif isinstance(X, BinaryData):
+        elif isinstance(X, Data):
             self.feature_names_in_ = np.array(X.names, object)
 
     def _rows(self, X: Any, allow_missing: bool = False) -> np.ndarray:
@@ -383,7 +433,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if len(getattr(X, "shape", ())) == 2 and not hasattr(X, "columns"):
             validate_data(self, X, reset=False, skip_check_array=True)
         names, levels = self._question.names, self._question.levels
-        return encode_rows(X, names, levels, allow_missing=allow_missing)
+        blank = self._question.notes.get("blanks", ())
+        return encode_rows(X, names, levels, allow_missing=allow_missing, blank=blank)
 
     def _targets(self, target: Any) -> list[int]:
         names = self._question.names
@@ -408,7 +459,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             import pandas
 
             return pandas.DataFrame(dict(zip(names, columns)))
-        return np.stack(columns, axis=1)
+        mixed = len({column.dtype.kind for column in columns}) > 1
+        return np.stack([column.astype(object) for column in columns] if mixed else columns, axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,16 +12,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgewise.data.table import BinaryData, Data
 from edgewise.errors import DataError
 from edgewise.reading import physical_memory
 from edgewise.scales import Scales, check_cliques
-
-if TYPE_CHECKING:
-    from edgewise.data import BinaryData
 
 Clique = Sequence[int | str]
 FeatureArgument = int | Iterable[Clique] | None
@@ -245,7 +242,7 @@ class Statistics:
         return cls(0.0, np.zeros(scales.n_biases), np.zeros(int(scales.dimensions(features.members).sum())))
 
 
-def sufficient_statistics(data: BinaryData, features: Features) -> Statistics:
+def sufficient_statistics(data: Data, features: Features) -> Statistics:
     """Sum every feature over the rows.
 
     Pairs are summed by BLAS in blocks of rows, larger cliques by counting bits of the packed columns (or,
@@ -259,6 +256,8 @@ def sufficient_statistics(data: BinaryData, features: Features) -> Statistics:
     >>> statistics.singles.tolist(), statistics.cliques.tolist()
     ([2.0, 3.0, 3.0], [2.0, 1.0, 2.0, 1.0])
     """
+    if not isinstance(data, BinaryData):
+        return level_statistics(data.values(), data.weights, data.scales, features)
     p = data.n_variables
     pair_sums = np.zeros((p, p))
     # Sums of at most 65,536 ones are exact in single precision, which BLAS does twice as fast.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edgewise.data import BinaryData
+from edgewise.data import Data
 from edgewise.engines.protocol import Problem
 from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
 from edgewise.posterior.posterior import Posterior
@@ -19,6 +19,7 @@ from edgewise.run.chains import RunResult, run
 from edgewise.run.forecast import draws_wanted, rounded_up
 from edgewise.run.options import RunOptions
 from edgewise.run.stopping import R_HAT_APART, goal, quantity, stuck, wanting
+from edgewise.scales import check_cliques
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +45,23 @@ class Question:
     notes: Mapping[str, Any]
 
 
-def pose(
-    data: BinaryData, prior: Prior | None = None, features: FeatureArgument | Features = None
-) -> Question:
+def pose(data: Data, prior: Prior | None = None, features: FeatureArgument | Features = None) -> Question:
     """Lay out candidates and prior over the variables and sum up the data."""
     prior = prior or Prior()
     candidates = resolve_features(features, data.n_variables, data.names)
     resolved = prior.resolve(candidates, data.names)
     # The labels of the rows are no business of an engine.
     rows = replace(data, group=None, group_name=None)
-    problem = Problem(candidates, sufficient_statistics(data, candidates), resolved, rows)
+    scales = None if data.scales.all_binary else data.scales
+    if scales is not None:
+        check_cliques(scales, candidates.members, data.names)
+    problem = Problem(candidates, sufficient_statistics(data, candidates), resolved, rows, scales)
     notes = {
         "data_digest": rows.digest(),
         "n_rows": data.n_rows,
         "notes": list(data.notes),
         "group_name": data.group_name,
+        **({"blanks": [str(label) for label in data.blanks]} if data.blanks else {}),
     }
     return Question(problem, prior, data.names, data.levels, notes)
 

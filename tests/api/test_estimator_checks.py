@@ -29,9 +29,9 @@ class Refusal:
 
 
 NOT_BINARY = Refusal(
-    "brings columns with more than two levels, which the data door refuses",
+    "brings columns with more than two levels, which the data door or this engine refuses",
     DataError,
-    r"has \d+ (levels|different values)|not two levels",
+    r"has \d+ (levels|different values)|two levels only",
 )
 
 
@@ -61,7 +61,6 @@ EXPECTED = {
 EXPECTED_AS_IT_IS = EXPECTED | {
     f"check_{name}": NOT_BINARY
     for name in [
-        "all_zero_sample_weights_error",
         "dict_unchanged",
         "dont_overwrite_parameters",
         "estimators_dtypes",

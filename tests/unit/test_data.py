@@ -341,14 +341,6 @@ def test_words_in_other_capitals_are_the_same_word() -> None:
         encode_rows([["á"]], ["q"], [("a", "A")])
 
 
-def test_a_scale_is_not_told_to_empty_its_cells() -> None:
-    rng = np.random.default_rng(0)
-    with pytest.raises(TableError) as caught:
-        read_data(pd.DataFrame({"item": rng.integers(1, 6, 200), "a": rng.integers(0, 2, 200)}))
-    assert "'item' has 5 levels, a scale from 1 to 5; cut it in two, for instance at 3" in str(caught.value)
-    assert "empty" not in str(caught.value)
-
-
 def test_the_remedy_does_not_keep_a_label_of_the_rows_as_a_variable() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(np.where(rng.random((40, 3)) < 0.5, "y", "n"), columns=["tax", "roads", "schools"])

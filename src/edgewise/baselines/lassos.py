@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from edgewise.baselines.selection import choose_by_cross_validation, choose_by_ebic, pseudo_log_likelihoods
 from edgewise.baselines.solver import COMBINE, RULES, Kind, LassoPath, Rows, lambda_grid, solve_path
-from edgewise.data import encode_rows, read_data
+from edgewise.data import BinaryData, encode_rows, read_data
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.model.mrf import MRF
 
@@ -56,6 +56,12 @@ class _Lasso(BaseEstimator):  # type: ignore[misc]
         """
         lam = self._check()
         data = read_data(X, sample_weight=sample_weight, missing=self.missing, constant=self.constant)
+        if not isinstance(data, BinaryData):
+            several = next(name for name, labels in zip(data.names, data.levels) if len(labels) > 2)
+            raise DataError(
+                f"{type(self).__name__} takes variables with two levels, and {several!r} has more; cut it in "
+                "two (read_data with cut=... or binarize=...), or use SpikeSlabMRF."
+            )
         values = data.values()
         rows = Rows.collect(values, data.weights)
         grid = lambda_grid(self._kind, rows, self.n_lambdas, self.lambda_ratio)

@@ -23,6 +23,13 @@ def fit(
     missing: options.MissingCells = options.Missing.error,
     constant: options.ConstantColumns = options.Constant.error,
     weights: options.Weights = None,
+    ordinal: options.Ordinal = None,
+    nominal: options.Nominal = None,
+    blume_capel: options.BlumeCapel = None,
+    levels: options.Levels = None,
+    blank: options.Blank = None,
+    cut: options.Cut = None,
+    binarize: options.Binarize = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -187,7 +194,9 @@ def fit(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Learn which variables depend on each other directly, from a table of binary data.
+    """Learn which variables depend on each other directly, from a table of answers.
+
+    Columns with two levels are binary, numbers and scales of up to twenty levels ordinal, words nominal.
 
     Writes posterior.nc, edges.csv and report.html into a directory and prints a summary. Ctrl-C stops in good
     order: what was drawn is written, and --resume goes on later.
@@ -199,6 +208,10 @@ def fit(
     edgewise fit votes.csv --group party --missing drop -o votes
 
     edgewise fit survey.csv --drop-columns id,age --max-time 10m --target-error 0.01 --seed 1
+
+    edgewise fit scale.csv --ordinal item1..item17 --nominal city --blank=-9 --missing drop
+
+    edgewise fit scale.csv --levels "mood=never,sometimes,often" --cut "age>=30,50"
 
     zcat big.csv.gz | edgewise fit - -o big --json > big.json
 
@@ -242,6 +255,7 @@ def fit(
         sample_weight=weights,
         missing=missing.value,
         constant=constant.value,
+        **options.parse_kinds(ordinal, nominal, blume_capel, levels, blank, cut, binarize),
     )
     running.introduce(table, "standard input" if data == "-" else data, chosen=wanted is not None)
     cliques = parse_cliques(forced, table.names), parse_cliques(forbidden, table.names)

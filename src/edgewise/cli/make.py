@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from edgewise.cli.running import Request
-    from edgewise.data import BinaryData
+    from edgewise.data import Data
     from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
 
@@ -167,7 +167,7 @@ def demo(
         raise typer.Exit(WRONG)
 
 
-def _run_patiently(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
+def _run_patiently(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     """Give a busy machine the same time again until there is something to show."""
     from edgewise.cli import running
 

@@ -248,12 +248,15 @@ _SENTENCES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"more than max_time=[\d.e+-]+ s allows", "more than --max-time allows"),
     (r"\(max_time=([\d.e+-]+ s)\)", r"(--max-time \1)"),
     (r"\b(missing|constant|engine|coding)='(\w+)'", r"--\1 \2"),
+    (r"\b(cut|binarize)='([^']*)'", r"--\1 '\2'"),
     (r"\bfeatures=(\d+)( or a list)?", r"--features \1"),
     (r"\b(group|columns) asks for", r"--\1 asks for"),
     (r", for instance with str\.lower\(\) in pandas", ""),
     (r"give shape=\(height, width\)", "give their rows and columns with --grid, for instance --grid 8x8"),
     (r"give the right shape", "give their rows and columns with --grid"),
 )
+
+_OF_A_COLUMN = r"\b(kinds|levels)=(\{'(?:[^'\\]|\\.)*': (?:'[^']*'|\.\.\.|\[[^\]]*\])\})"
 
 
 def in_options(text: str) -> str:
@@ -272,12 +275,38 @@ def in_options(text: str) -> str:
         return f"--drop-columns {shlex.quote(as_list(names))}"
 
     text = re.sub(r"drop_columns=(\[(?:[^\]'\"]|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")*\])", columns, text)
+    text = re.sub(_OF_A_COLUMN, _said_of_columns, text)
+    text = re.sub(r"\bblank=(\[[^\]]*\])", _said_of_blanks, text)
     for pattern, replacement in _SENTENCES:
         text = re.sub(pattern, replacement, text)
     for word, option in _WORDS.items():
         # A column may be called max_time: names stand in quotes and are left alone.
         text = re.sub(rf"(?<!['\w-]){word}(?!['\w])", option, text)
     return text
+
+
+def _said_of_columns(match: re.Match[str]) -> str:
+    """``kinds={...}`` and ``levels={...}`` as options.
+
+    >>> in_options("kinds={'a': 'nominal'} or levels={'b': ['x', 2]}, blank=[-9]")
+    '--nominal a or --levels b=x,2, --blank=-9'
+    """
+    import ast
+
+    name, value = match[2][1:-1].split(": ", 1)
+    column = ast.literal_eval(name)
+    if match[1] == "kinds":
+        kind = "ordinal or --nominal" if value == "..." else ast.literal_eval(value)
+        return f"--{kind} {shlex.quote(as_list([column]))}"
+    labels = "..." if value == "[...]" else as_list(ast.literal_eval(value))
+    return f"--levels {shlex.quote(f'{column}={labels}')}"
+
+
+def _said_of_blanks(match: re.Match[str]) -> str:
+    import ast
+
+    labels = "..." if match[1] == "[...]" else as_list(ast.literal_eval(match[1]))
+    return f"--blank={shlex.quote(labels)}"
 
 
 def as_list(names: Sequence[Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +15,8 @@ from edgewise.cli.messages import session
 from edgewise.errors import DataError, FileError
 
 if TYPE_CHECKING:
-    from edgewise.data import BinaryData
     from edgewise.data.problems import TableError
+    from edgewise.data.table import Data as TableData
     from edgewise.posterior.posterior import Posterior
 
 DATA, PRIOR, SAMPLING, OUTPUT = "Data", "Prior", "Sampling", "Output"
@@ -118,6 +119,45 @@ def parse_names(values: list[str] | None) -> list[str | int] | None:
     return [int(name) if re.fullmatch(r"0|[1-9]\d*", name) else name for name in names]
 
 
+def parse_kinds(
+    ordinal: list[str] | None,
+    nominal: list[str] | None,
+    blume_capel: list[str] | None,
+    levels: list[str] | None,
+    blank: list[str] | None,
+    cut: list[str] | None,
+    binarize: str | None,
+) -> dict[str, Any]:
+    """Arguments of :func:`edgewise.data.read_data` that say what the columns are.
+
+    >>> given = parse_kinds(["a..c"], ["city"], ["d:2"], ["e=low,high"], ["-9,99"], None, None)
+    >>> given["kinds"], given["levels"], given["blank"]
+    ({'a..c': 'ordinal', 'city': 'nominal', 'd': 'blume-capel:2'}, {'e': ['low', 'high']}, ['-9', '99'])
+    """
+    kinds: dict[Any, str] = dict.fromkeys(parse_names(ordinal) or [], "ordinal")
+    for name in parse_names(nominal) or []:
+        if name in kinds:
+            raise typer.BadParameter(f"{name!r} is in --ordinal and in --nominal; name it once")
+        kinds[name] = "nominal"
+    for text in parse_names(blume_capel) or []:
+        name, colon, reference = str(text).partition(":")
+        kinds[name] = f"blume-capel{colon}{reference}"
+    listed: dict[Any, list[str]] = {}
+    for text in levels or ():
+        name, equals, labels = text.rpartition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"--levels takes NAME=A,B,C, for instance mood=low,high; not {text!r}")
+        listed[name.strip()] = [str(label) for label in parse_names([labels]) or []]
+    blanks = [str(label) for label in parse_names(blank) or []]
+    return {
+        "kinds": kinds or None,
+        "levels": listed or None,
+        "blank": blanks or None,
+        "cut": cut or None,
+        "binarize": binarize,
+    }
+
+
 def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
     """A callback that refuses what `parse` refuses, so that the message names the option."""
 
@@ -161,8 +201,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Table with one row per case and two levels per column: CSV, TSV (also .gz), npz, npy, Parquet; "
-        "- is standard input.",
+        help="Table with one row per case and 2 to 20 levels per column: CSV, TSV (also .gz), npz, npy, "
+        "Parquet; - is standard input.",
         show_default=False,
     ),
 ]
@@ -204,6 +244,69 @@ Weights = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="A column that says how often each row counts.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Ordinal = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="These columns have levels in an order: a,b or item1..item17. Numbers are taken so anyway.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Nominal = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="These columns have levels without an order. Words are taken so anyway.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+BlumeCapel = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Ordinal with two parameters for all thresholds, counted from the first level or from L: a:L.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=A,B,C",
+        help="Levels of a column, lowest first; item1..item17=A,B,C for several. May be repeated.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Blank = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LABELS",
+        help="Labels that stand for a blank: --blank=-9,99. May be repeated.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Cut = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME>=VALUE",
+        help='Cut a column: "item3>=2", "age>=30,50", "age/4" (quarters), "city==Paris". May be repeated.',
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Binarize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMPARISON",
+        help='Cut every column of more than two levels in two: ">0".',
         rich_help_panel=DATA,
         show_default=False,
     ),
@@ -268,10 +371,10 @@ def read_same_data(
     missing: Missing = Missing.error,
     group: str | None = None,
     weights: str | None = None,
-) -> BinaryData:
+) -> TableData:
     """Read the table of a fit again: the posterior's own columns, and a word if the rows are others."""
     from edgewise.cli.messages import say
-    from edgewise.data import read_data
+    from edgewise.data import LevelData, read_data
     from edgewise.data.problems import TableError
 
     try:
@@ -282,9 +385,13 @@ def read_same_data(
             sample_weight=weights,
             missing=missing.value,
             constant="keep",
+            **_as_in_the_fit(posterior),
         )
     except TableError as error:
         raise _of_the_fit(error) from None
+    if isinstance(data, LevelData) and not posterior.scales.all_binary:
+        # The places of levels on their scales are those of the fit, whatever else these rows have.
+        data = replace(data, scales=posterior.scales)
     digest = posterior.info.get("data_digest")
     if digest and digest != data.digest():
         rows = posterior.info.get("n_rows", data.n_rows)
@@ -295,6 +402,25 @@ def read_same_data(
             "Note",
         )
     return data
+
+
+def _as_in_the_fit(posterior: Posterior) -> dict[str, Any]:
+    """What the columns of a fit are, as arguments of the door."""
+    from edgewise.data.cuts import cut_behind
+    from edgewise.data.labels import order_levels
+
+    kinds, levels, cuts = {}, {}, {}
+    for name, labels, scale in zip(posterior.names, posterior.levels, posterior.scales):
+        cut = cut_behind(labels)
+        if cut is not None:
+            cuts[name] = f"{cut.operator}{','.join(map(str, cut.points))}"
+        elif scale.n_levels > 2:
+            kind = scale.kind if scale.reference is None else f"{scale.kind}:{labels[scale.reference]}"
+            kinds[name], levels[name] = kind, list(labels)
+        elif order_levels(labels) != tuple(labels):
+            levels[name] = list(labels)
+    blank = posterior.info.get("blanks")
+    return {"kinds": kinds or None, "levels": levels or None, "cut": cuts or None, "blank": blank or None}
 
 
 def _of_the_fit(error: TableError) -> DataError:

@@ -16,7 +16,7 @@ from edgewise.errors import DataError, FileError, printable
 from edgewise.run.options import TARGET_ESS, RunOptions
 
 if TYPE_CHECKING:
-    from edgewise.data import BinaryData
+    from edgewise.data import Data
     from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
     from edgewise.priors import Prior
@@ -95,13 +95,13 @@ def make_directory(request: Request) -> None:
         forget(request.checkpoint)
 
 
-def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
+def introduce(data: Data, origin: str, *, chosen: bool) -> None:
     """Say what was read, what was done to it, and which text columns have become variables."""
     tell(f"{printable(origin, keep='')}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
     from edgewise.data.notes import label_columns
 
-    words = dict(zip(data.names, data.levels))
-    odd = [] if chosen else [(name, *words[name]) for name in label_columns(data.names, data.levels)]
+    words = {name: labels for name, labels in zip(data.names, data.levels) if len(labels) == 2}
+    odd = [] if chosen else [(name, *words[name]) for name in label_columns([*words], [*words.values()])]
     said_below = tuple(
         f"1 text column is a variable with {zero!r} as 0 and {one!r} as 1: {name}"
         for name, zero, one in odd[:5]
@@ -109,7 +109,7 @@ def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
     for note in data.notes:
         # Identical columns have been warned of.
         if not note.startswith("identical columns") and note not in said_below:
-            tell(f"  {printable(note, keep='')}.")
+            tell(f"  {printable(in_options(note), keep='')}.")
     if data.group_name is not None and data.group is not None:
         sizes = {label: data.group.count(label) for label in sorted(set(data.group))}
         listed = ", ".join(f"{label or '(blank)'} {count:,}" for label, count in list(sizes.items())[:10])
@@ -126,7 +126,7 @@ def introduce(data: BinaryData, origin: str, *, chosen: bool) -> None:
         say(f"the same holds for {len(odd) - 5:,} more text columns.", "Note")
 
 
-def run(data: BinaryData, request: Request) -> tuple[Posterior, Diagnostics]:
+def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     """Draw, judge the draws, and write everything that there is to write; after Ctrl-C too."""
     from edgewise.engines.choose import load_engine
     from edgewise.fitting import answer, pose, time_left

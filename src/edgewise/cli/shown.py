@@ -129,14 +129,21 @@ def _edge_table(table: pandas.DataFrame, noun: str, coding: str, out: Console) -
 
     # Two lines of headings: no column is wider than what stands in it.
     coupling = "coupling" if coding == "binary" else "coupling\nJ"
+    matrices = "strength" in set(table.get("measure", ()))
+    if matrices:
+        coupling = "strength" if (table["measure"] == "strength").all() else "coupling,\nstrength"
     headings = ("prob.", "Bayes\nfactor", coupling, "95 %\ninterval", "evidence")
     rows: Any = table.itertuples()
+
+    def size(row: Any, value: float) -> str:
+        return f"{value:.2f}" if matrices and row.measure == "strength" else signed(value)
+
     cells = [
         (
             f"{row.inclusion:.3f}",
             bayes_factor(row.log10_bf, row.bf_bound),
-            signed(row.mean),
-            f"{signed(row.hdi_low)} to {signed(row.hdi_high)}",
+            size(row, row.mean),
+            f"{size(row, row.hdi_low)} to {size(row, row.hdi_high)}",
             "set by the prior" if row.bf_bound == "prior" else str(row.evidence),
         )
         for row in rows

@@ -39,7 +39,9 @@ def predict(
     ] = None,
     wide: Annotated[
         bool,
-        typer.Option("--wide", help="One line per row and one column per variable, known cells as 0 and 1."),
+        typer.Option(
+            "--wide", help="One line per row and one column per variable (and level), known cells as 0 and 1."
+        ),
     ] = False,
     mixture: options.Mixture = 100,
     json: options.Json = False,
@@ -48,7 +50,7 @@ def predict(
     """Probabilities of the blank cells of new rows, given the cells that are filled in.
 
     Writes one line per blank cell: the row (counted from 1), the variable, its level and the probability of
-    that level, averaged over the posterior.
+    that level, averaged over the posterior. Where variables have more than two levels, one line per level.
 
     [bold]Examples[/bold]
 
@@ -61,10 +63,11 @@ def predict(
     import numpy as np
 
     from edgewise.data import encode_rows
-    from edgewise.predict.scores import conditional_probability
+    from edgewise.predict.scores import conditional_probability, level_probabilities
 
     found = options.open_posterior(posterior)
-    cells = encode_rows(rows, found.names, found.levels, allow_missing=True)
+    blank = found.info.get("blanks", ())
+    cells = encode_rows(rows, found.names, found.levels, allow_missing=True, blank=blank)
     wanted = [_variable(name, found.names) for name in options.parse_names(target) or []]
     if target is None and not (cells < 0).any():
         raise DataError(
@@ -72,16 +75,24 @@ def predict(
             "or name variables with --target."
         )
     models = found.mixture(mixture)
-    if wanted:
-        probability = np.full(cells.shape, np.nan)
-        probability[:, wanted] = conditional_probability(models, cells, wanted)
-        asked = np.zeros(cells.shape, bool)
-        asked[:, wanted] = True
-    else:
-        probability = conditional_probability(models, cells)
-        asked = cells < 0
     shown = wanted or list(range(len(found.names)))
-    where = [(int(row), int(column)) for row, column in zip(*np.nonzero(asked))]
+    asked = np.zeros(cells.shape, bool)
+    asked[:, shown] = True if wanted else (cells < 0)[:, shown]
+    if found.scales.all_binary:
+        ones = conditional_probability(models, cells, wanted or None)
+        # The probability of the one is that of the other.
+        probability = {(k, 1): ones[:, place] for place, k in enumerate(shown)}
+    else:
+        parts = level_probabilities(models, cells, wanted or None)
+        probability = {
+            (k, level): part[:, level] for k, part in zip(shown, parts) for level in range(part.shape[1])
+        }
+    where = [
+        (int(row), int(column), level)
+        for row, column in zip(*np.nonzero(asked))
+        for level in range(len(found.levels[column]))
+        if (column, level) in probability
+    ]
     if json:
         from edgewise.cli.shown import write_json
 
@@ -90,23 +101,23 @@ def predict(
                 {
                     "row": row + 1,
                     "variable": found.names[column],
-                    "level": found.levels[column][1],
-                    "probability": float(probability[row, column]),
+                    "level": found.levels[column][level],
+                    "probability": float(probability[column, level][row]),
                 }
-                for row, column in where
+                for row, column, level in where
             ]
         )
         return
     if wide:
-        header = ["row", *(f"P({found.names[k]} = {found.levels[k][1]})" for k in shown)]
+        header = ["row", *(f"P({found.names[k]} = {found.levels[k][level]})" for k, level in probability)]
         lines: Any = (
-            [row + 1, *(f"{probability[row, k]:.6g}" for k in shown)] for row in range(len(probability))
+            [row + 1, *(f"{part[row]:.6g}" for part in probability.values())] for row in range(len(cells))
         )
     else:
         header = ["row", "variable", "level", "probability"]
         lines = (
-            [row + 1, found.names[column], found.levels[column][1], f"{probability[row, column]:.6g}"]
-            for row, column in where
+            [row + 1, found.names[k], found.levels[k][level], f"{probability[k, level][row]:.6g}"]
+            for row, k, level in where
         )
     write_text(output, safe_csv(header, lines))
     if output != "-":
@@ -230,8 +241,14 @@ def _graphml(posterior: Any, threshold: float) -> str:
     from edgewise.model.files import xml_names
 
     graph = posterior.graph(threshold)
-    for name, bias in zip(posterior.names, posterior.biases().mean(axis=(0, 1)).tolist()):
-        graph.nodes[name]["bias"] = bias
+    if posterior.scales.all_binary:
+        for name, bias in zip(posterior.names, posterior.biases().mean(axis=(0, 1)).tolist()):
+            graph.nodes[name]["bias"] = bias
+    else:
+        for _, values in graph.nodes(data=True):
+            # GraphML has no lists.
+            for label, value in zip(values.pop("levels"), values.pop("thresholds")):
+                values[f"threshold {label}"] = value
     for _, _, values in graph.edges(data=True):
         for key, value in values.items():
             # GraphML knows Python's own types only.

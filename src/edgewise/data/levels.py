@@ -1,57 +1,35 @@
-"""From the cells of one column to bits: which two levels it has, which of them is 1, and what is wrong.
+"""From the cells of one column to levels: which it has, in which order, and what is wrong.
 
 A column arrives as a NumPy array of numbers or booleans, or as a :class:`Factor` (codes and labels) when it
-holds words or a mixture. Both leave as :class:`Encoded`.
+holds words or a mixture. Both leave as :class:`Encoded`: bits where it has two levels, and :class:`Several`
+where it has more (``several.py``).
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from edgewise.data.problems import LEVELS, Fault, counted
-
-POSITIVE_WORDS = ("1", "y", "yes", "true", "present")
-OPPOSITES = {
-    "y": "n",
-    "yes": "no",
-    "true": "false",
-    "t": "f",
-    "present": "absent",
-    "+": "-",
-    "on": "off",
-}
-# What a blank cell looks like in text: the markers pandas knows, the "?" of many repositories and
-# the "." of SAS and Stata.
-BLANKS = frozenset(
-    {"", "?", ".", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN"}
+from edgewise.data.factor import MANY, Factor, Where
+from edgewise.data.labels import (
+    complement,
+    is_blank,
+    level_key,
+    number_of,
+    order_levels,
+    plain_label,
 )
-BLANKS |= {"-nan", "NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"}
-MANY = 100
-WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
-LONGEST_WHOLE = 300  # beyond lies the infinity of floats
-
-
-@dataclass(frozen=True, eq=False)
-class Factor:
-    """A column of anything: ``labels[codes[row]]`` is the cell, and a code of -1 is a blank.
-
-    `exhausted` says that further labels exist which all share the last code.
-    """
-
-    codes: np.ndarray
-    labels: list[Any]
-    exhausted: bool = False
+from edgewise.data.problems import LEVELS, Fault, counted, listing
+from edgewise.data.several import Several, cut_column, declared, doubtful_word, undeclared
+from edgewise.data.wishes import NOTHING, Wish
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A column as bits.
+    """A column as bits, or as the numbers of several levels.
 
     `levels` is None when the column cannot be used, with `problem` saying why; `missing` is None when no
     cell is blank. Blank cells have the bit 0. `note` says what was done to the labels.
@@ -59,24 +37,14 @@ class Encoded:
 
     bits: np.ndarray
     missing: np.ndarray | None
-    levels: tuple[Any, Any] | None
+    levels: tuple[Any, ...] | None
     problem: Fault | None = None
     note: str = ""
+    several: Several | None = None
 
 
-Where = Callable[[int], str]
-
-
-def factorise(values: Any) -> Factor:
-    """Codes and labels of a pandas array, an object array or a list; TypeError for cells such as lists."""
-    import pandas as pd
-
-    codes, labels = pd.factorize(values, use_na_sentinel=True)
-    return Factor(codes, [plain_label(label) for label in labels])
-
-
-def encode(values: np.ndarray | Factor, name: str, where: Where) -> Encoded:
-    """Find the two levels of a column and turn it into bits.
+def encode(values: np.ndarray | Factor, name: str, where: Where, wish: Wish = NOTHING) -> Encoded:
+    """Find the levels of a column and number its cells by them.
 
     Parameters
     ----------
@@ -86,15 +54,48 @@ def encode(values: np.ndarray | Factor, name: str, where: Where) -> Encoded:
         Name of the column, for messages.
     where : callable
         Words for a row number, for instance ``line 18``.
+    wish : Wish
+        What the user says of it.
     """
-    if isinstance(values, Factor):
-        return _encode_factor(values, name, where)
+    if wish.levels or wish.cut is not None:
+        return _as_asked(_factor_of(values), name, where, wish)
+    if isinstance(values, Factor) or wish.blank:
+        return _encode_factor(_factor_of(values), name, where, wish)
     if values.dtype.kind == "b":
         return Encoded(values.view(np.uint8), None, (False, True))
-    return _encode_numbers(values, name, where)
+    return _encode_numbers(values, name, where, wish)
 
 
-def _encode_numbers(values: np.ndarray, name: str, where: Where) -> Encoded:
+def _factor_of(values: np.ndarray | Factor) -> Factor:
+    """Codes and labels of numbers too, in ascending order."""
+    if isinstance(values, Factor):
+        return values
+    blank = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    found, inverse = np.unique(values[~blank], return_inverse=True)
+    codes = np.full(len(values), -1, np.int64)
+    codes[~blank] = inverse
+    return Factor(codes, [plain_label(value) for value in found])
+
+
+def _as_asked(factor: Factor, name: str, where: Where, wish: Wish) -> Encoded:
+    """A column whose levels or cuts were given."""
+    ask = declared if wish.levels else cut_column
+    codes, labels, problem = ask(factor, name, where, wish)
+    blank = codes < 0
+    missing = blank if blank.any() else None
+    if problem is not None:
+        return _unusable(codes, None, problem)
+    if len(labels) == 2:
+        return Encoded((codes == 1).view(np.uint8), missing, labels)
+    kind = wish.kind or "ordinal"
+    return _several(Several(codes, labels, kind, wish.reference, True, bool(wish.levels)), missing)
+
+
+def _several(found: Several, missing: np.ndarray | None, note: str = "") -> Encoded:
+    return Encoded(np.zeros(0, np.uint8), missing, found.labels, note=note, several=found)
+
+
+def _encode_numbers(values: np.ndarray, name: str, where: Where, wish: Wish) -> Encoded:
     missing = None
     valid = values
     if values.dtype.kind == "f":
@@ -123,12 +124,9 @@ def _encode_numbers(values: np.ndarray, name: str, where: Where) -> Encoded:
     if missing is not None:
         others &= ~missing
     if others.any():
-        levels, counts = np.unique(valid, return_counts=True)
-        labels = [plain_label(level) for level in levels]
-        factor = Factor(np.searchsorted(levels, values), labels)
-        if missing is not None:
-            factor.codes[missing] = -1
-        return _unusable(values, missing, _third_level(factor, counts, name, where))
+        factor = _factor_of(values)
+        counts = np.bincount(factor.codes[factor.codes >= 0])
+        return _more_levels(factor, counts, name, where, wish, missing)
     if low == high:
         levels_pair = complement(plain_label(low))
         is_one = levels_pair[1] == plain_label(low)
@@ -136,18 +134,31 @@ def _encode_numbers(values: np.ndarray, name: str, where: Where) -> Encoded:
     return Encoded(ones.view(np.uint8), missing, (plain_label(low), plain_label(high)))
 
 
-def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
+def _more_levels(
+    factor: Factor, counts: np.ndarray, name: str, where: Where, wish: Wish, missing: np.ndarray | None
+) -> Encoded:
+    """A column with more than two levels."""
+    if wish.if_several is not None:
+        return _as_asked(factor, name, where, Wish(cut=wish.if_several, blank=wish.blank))
+    found = undeclared(factor, counts, name, where, wish)
+    return _unusable(factor.codes, missing, found) if isinstance(found, Fault) else _several(found, missing)
+
+
+def _encode_factor(factor: Factor, name: str, where: Where, wish: Wish) -> Encoded:
     labels = [plain_label(label) for label in factor.labels]
     keys: dict[Any, int] = {}
     merged: list[Any] = []
     target = np.full(len(labels) + 1, -1, np.int8 if len(labels) < MANY else np.int32)
+    problem = doubtful_word(factor, name, where, wish)
+    if problem is not None:
+        return _unusable(factor.codes, None, problem)
     for position, label in enumerate(labels):
-        if is_blank(label):
+        if is_blank(label) or level_key(label) in wish.blank:
             continue
         key = level_key(label)
         if key not in keys:
             keys[key] = len(merged)
-            merged.append(_number_of(label))
+            merged.append(number_of(label))
         target[position] = keys[key]
     codes = target[factor.codes]
     blank = codes < 0
@@ -157,7 +168,10 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
     else:
         counts = np.bincount(codes[~blank], minlength=len(merged))
     present = np.flatnonzero(counts)
-    if len(present) < len(merged):
+    # The places of ordered levels count those that nobody uses.
+    in_order = factor.ordered and len(present) > 2
+    dropped = ""
+    if len(present) < len(merged) and not in_order:
         # Categories nobody uses: forget them, unless they complete a constant column below.
         unused = [merged[k] for k in np.flatnonzero(counts == 0)]
         renumber = np.full(len(merged) + 1, -1, target.dtype)
@@ -165,13 +179,21 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
         codes = renumber[codes]
         merged = [merged[k] for k in present]
         counts = counts[present]
+        if len(present) > 2:
+            verb = "occurs and is" if len(unused) == 1 else "occur and are"
+            dropped = f"column {name!r}: {listing([repr(label) for label in unused])} never {verb} dropped"
     else:
         unused = []
-    joined, counts, note = _one_spelling(Factor(codes, merged, factor.exhausted), counts, name)
+    joined, counts, note = _one_spelling(
+        Factor(codes, merged, factor.exhausted, factor.ordered), counts, name
+    )
     codes, merged = joined.codes, joined.labels
     problem = _check_factor(joined, counts, name, where)
     if problem is not None:
         return _unusable(codes, missing, problem)
+    if len(merged) > 2 or joined.exhausted:
+        found = _more_levels(joined, counts, name, where, wish, missing)
+        return replace(found, note="; ".join(part for part in (note, dropped) if part))
     if not merged:
         return Encoded(np.zeros(len(codes), np.uint8), missing, (0, 1))
     if len(merged) == 1:
@@ -183,13 +205,13 @@ def _encode_factor(factor: Factor, name: str, where: Where) -> Encoded:
 
 
 def _one_spelling(factor: Factor, counts: np.ndarray, name: str) -> tuple[Factor, np.ndarray, str]:
-    """Join words that differ in capitals only, where that leaves two levels, under the commonest spelling."""
+    """Join words that differ in capitals only under the commonest spelling, where that leaves two or more."""
     labels = factor.labels
     kinds: dict[str, list[int]] = {}
     if not factor.exhausted and 2 < len(labels) <= MANY and all(isinstance(label, str) for label in labels):
         for k, label in enumerate(labels):
             kinds.setdefault(label.casefold(), []).append(k)
-    if len(kinds) != 2:
+    if not 2 <= len(kinds) < len(labels):
         return factor, counts, ""
     target, kept, words = np.full(len(labels) + 1, -1, factor.codes.dtype), [], []
     for number, alike in enumerate(kinds.values()):
@@ -202,7 +224,8 @@ def _one_spelling(factor: Factor, counts: np.ndarray, name: str) -> tuple[Factor
             if k != main
         ]
     sums = np.array([counts[alike].sum() for alike in kinds.values()])
-    return Factor(target[factor.codes], kept), sums, f"column {name!r} is read with {', '.join(words)}"
+    joined = Factor(target[factor.codes], kept, ordered=factor.ordered)
+    return joined, sums, f"column {name!r} is read with {', '.join(words)}"
 
 
 def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Fault | None:
@@ -223,7 +246,7 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
             return Fault(
                 LEVELS,
                 f"column {name!r} holds {type(label).__name__} values such as {str(label)!r} "
-                f"({where(first(k))}), not two levels; leave it out with drop_columns=[{name!r}].",
+                f"({where(first(k))}), not levels; leave it out with drop_columns=[{name!r}].",
                 (name,),
             )
     if not factor.exhausted and len(labels) <= MANY:
@@ -239,8 +262,6 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
                         "for instance with str.lower() in pandas.",
                         (name,),
                     )
-    if len(labels) > 2 or factor.exhausted:
-        return _third_level(factor, counts, name, where)
     if len(labels) == 2 and isinstance(labels[0], str) != isinstance(labels[1], str):
         word, number = sorted(range(2), key=lambda k: not isinstance(labels[k], str))
         return Fault(
@@ -253,86 +274,6 @@ def _check_factor(factor: Factor, counts: np.ndarray, name: str, where: Where) -
     return None
 
 
-def _third_level(factor: Factor, counts: np.ndarray, name: str, where: Where) -> Fault:
-    labels = factor.labels
-    if factor.exhausted or len(labels) > 10:
-        number = f"more than {MANY}" if factor.exhausted else f"{len(labels):,}"
-        examples = ", ".join(repr(label) for label in labels[:3])
-        kind = (
-            "measurements"
-            if all(isinstance(label, float) for label in labels[:20])
-            else "an identifier or a text"
-        )
-        if all(isinstance(label, int | float) for label in labels[:20]):
-            hint = "cut it at a threshold, for instance its median, or leave it out"
-            kind = "counts or measurements"
-        else:
-            hint = "leave it out"
-        return Fault(
-            LEVELS,
-            f"column {name!r} has {number} different values ({examples}, ...): {kind}, not two levels; "
-            f"{hint} with drop_columns=[{name!r}].",
-            (name,),
-        )
-    if _is_scale(labels, counts):
-        low, high = min(labels), max(labels)
-        return Fault(
-            LEVELS,
-            f"column {name!r} has {len(labels)} levels, a scale from {low} to {high}; cut it in two, for "
-            f"instance at {low + len(labels) // 2} and above, or leave it out with drop_columns=[{name!r}].",
-            (name,),
-        )
-    expected = _expected_pair(labels)
-    order = sorted(range(len(labels)), key=lambda k: (k not in expected, -counts[k], k))
-    main = " and ".join(repr(labels[k]) for k in sorted(order[:2]))
-    extra = []
-    for k in order[2:]:
-        row = int(np.flatnonzero(factor.codes == k)[0])
-        extra.append(f"{labels[k]!r} ({counted(int(counts[k]), 'row')}, first at {where(row)})")
-    advice = "correct these cells or leave them empty"
-    if any(_looks_like_code(labels[k]) for k in order[2:]):
-        advice = "if this stands for a blank, leave the cell empty"
-    return Fault(
-        LEVELS,
-        f"column {name!r} has {len(labels)} levels: besides {main} there is {', '.join(extra)}; {advice}, "
-        f"or leave the column out with drop_columns=[{name!r}].",
-        (name,),
-    )
-
-
-def _is_scale(labels: Sequence[Any], counts: np.ndarray) -> bool:
-    """Whether three or more whole numbers in a row are steps of a scale rather than slips of the pen."""
-    whole = all(isinstance(label, int) and not isinstance(label, bool) for label in labels)
-    if not whole or max(labels) - min(labels) != len(labels) - 1:
-        return False
-    return len(labels) > 3 or bool(counts.min() >= max(5, 0.05 * counts.sum()))
-
-
-def _expected_pair(labels: Sequence[Any]) -> list[int]:
-    """Positions of two labels that belong together, such as 0 and 1 or y and n, where there are such."""
-    places = {str(label).casefold(): k for k, label in enumerate(labels)}
-    for zero, one in (("0", "1"), ("-1", "1"), *((zero, one) for one, zero in OPPOSITES.items())):
-        if zero in places and one in places:
-            return [places[zero], places[one]]
-    return []
-
-
-def _looks_like_code(label: Any) -> bool:
-    if isinstance(label, str):
-        return label.casefold() in {
-            "missing",
-            "unknown",
-            "x",
-            "-",
-            "--",
-            "na.",
-            "not available",
-            "#ref!",
-            "#value!",
-        }
-    return not isinstance(label, bool) and label in (-9, -99, -999, -9999, 9, 99, 999, 9999)
-
-
 def _unusable(values: np.ndarray, missing: np.ndarray | None, problem: Fault) -> Encoded:
     return Encoded(np.zeros(0, np.uint8), missing, None, problem)
 
@@ -341,87 +282,7 @@ def containers(name: str) -> Fault:
     """What to say of a column whose cells cannot be compared."""
     return Fault(
         LEVELS,
-        f"column {name!r} holds lists or other containers, not two levels; leave it out with "
+        f"column {name!r} holds lists or other containers, not levels; leave it out with "
         f"drop_columns=[{name!r}] or recode it as 0 and 1.",
         (name,),
     )
-
-
-def is_blank(label: Any) -> bool:
-    """Whether a label stands for a missing cell."""
-    if isinstance(label, str):
-        return label in BLANKS
-    if isinstance(label, float | np.floating):
-        return math.isnan(label)
-    return label is None or type(label).__name__ in ("NAType", "NaTType")
-
-
-def level_key(label: Any) -> Any:
-    """What makes two labels the same level: the number they spell, their truth value or their letters."""
-    label = _number_of(label)
-    if isinstance(label, str):
-        folded = label.casefold()
-        return ("truth", folded == "true") if folded in ("true", "false") else label
-    if isinstance(label, bool | np.bool_):
-        return ("truth", bool(label))
-    return label
-
-
-def order_levels(pair: Sequence[Any]) -> tuple[Any, Any]:
-    """The two labels of a column with the label of 0 first.
-
-    Examples
-    --------
-    >>> order_levels(("yes", "no")), order_levels((1, -1)), order_levels(("rep", "dem"))
-    (('no', 'yes'), (-1, 1), ('dem', 'rep'))
-    """
-    first, second = pair
-    if not (isinstance(first, str) or isinstance(second, str)):
-        return (first, second) if first < second else (second, first)
-    words = [str(label).casefold() for label in pair]
-    positive = [word in POSITIVE_WORDS for word in words]
-    if positive[0] != positive[1]:
-        return (second, first) if positive[0] else (first, second)
-    return (first, second) if words[0] < words[1] else (second, first)
-
-
-def complement(label: Any) -> tuple[Any, Any]:
-    """Both levels of a column in which only `label` occurs."""
-    if isinstance(label, bool | np.bool_):
-        return (False, True)
-    if isinstance(label, str):
-        for one, zero in OPPOSITES.items():
-            if label.casefold() in (one, zero):
-                partner = zero if label.casefold() == one else one
-                partner = partner.upper() if label.isupper() else partner
-                partner = partner.title() if label.istitle() else partner
-                return (partner, label) if label.casefold() == one else (label, partner)
-        return (label, f"not {label}")
-    if label in (0, 1):
-        return (0, 1)
-    return (-1, 1) if label == -1 else (label, f"not {label}")
-
-
-def _number_of(label: Any) -> Any:
-    """The number a text spells, or the label itself."""
-    label = plain_label(label)
-    if not isinstance(label, str):
-        return label
-    if not label or label[0] not in "+-.0123456789iI" or "_" in label:
-        return label
-    whole = WHOLE.fullmatch(label)
-    if whole and len(label) < LONGEST_WHOLE:
-        return int(whole[1])  # exact, where a float would merge numbers above 2^53
-    try:
-        return plain_label(float(label))
-    except ValueError:
-        return label
-
-
-def plain_label(value: Any) -> Any:
-    """A plain Python value: whole floats become integers and words lose the spaces around them."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value.strip() if isinstance(value, str) else value

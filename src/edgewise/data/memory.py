@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from edgewise.data.levels import Factor, factorise
+from edgewise.data.factor import Factor, factorise
 from edgewise.data.problems import SHAPE, Fault, TableError, listing
 from edgewise.reading import physical_memory
 
@@ -304,7 +304,7 @@ def pandas_cells(series: Any) -> Cells:
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return np.asarray(series.to_numpy())
     if isinstance(dtype, pd.CategoricalDtype):
-        return Factor(np.asarray(series.cat.codes), list(series.cat.categories))
+        return Factor(np.asarray(series.cat.codes), list(series.cat.categories), ordered=bool(dtype.ordered))
     if isinstance(dtype, pd.SparseDtype):
         return pandas_cells(series.sparse.to_dense())
     return factorise(series.array)
@@ -335,6 +335,9 @@ def _from_polars(frame: Any) -> Table:
             cells = series.to_numpy()
             if cells.dtype.kind in "biuf":
                 return np.asarray(cells)
+        if str(series.dtype).startswith("Enum"):
+            codes = series.to_physical().fill_null(-1).cast(int).to_numpy()
+            return Factor(np.asarray(codes), list(series.dtype.categories), ordered=True)
         objects = np.empty(len(series), object)
         objects[:] = series.to_list()
         return factorise(objects)

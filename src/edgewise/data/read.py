@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from edgewise.data.levels import containers, encode, is_blank
+from edgewise.data.factor import factorise
+from edgewise.data.labels import is_blank
+from edgewise.data.levels import Encoded, containers, encode
 from edgewise.data.memory import Table, too_large
-from edgewise.data.notes import label_columns, level_notes, twin_note
+from edgewise.data.notes import kind_notes, label_columns, level_notes, twin_note
 from edgewise.data.problems import (
     CONSTANT,
     LEVELS,
@@ -24,10 +27,13 @@ from edgewise.data.problems import (
 )
 from edgewise.data.remedy import blank_problem, columns_to_leave_out, complete_rows
 from edgewise.data.selection import Selection, as_list, select
+from edgewise.data.several import Several, settle
 from edgewise.data.sources import open_table
-from edgewise.data.table import BinaryData
+from edgewise.data.table import BinaryData, Data, LevelData
+from edgewise.data.wishes import Wishes, parse_wishes
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.reading import physical_memory
+from edgewise.scales import BINARY, NOMINAL, Scale, Scales
 
 CELL_BYTES = 24  # of a column while it is read: the cells, their levels, their bits
 
@@ -42,8 +48,13 @@ def read_data(
     group: str | int | None = None,
     missing: str = "error",
     constant: str = "error",
-) -> BinaryData:
-    """Read a binary table, checking everything.
+    kinds: Mapping[str, str] | str | None = None,
+    levels: Mapping[str, Sequence[Any]] | None = None,
+    blank: Any = None,
+    cut: Any = None,
+    binarize: str | None = None,
+) -> Data:
+    """Read a table, checking everything.
 
     Parameters
     ----------
@@ -63,10 +74,28 @@ def read_data(
     constant : {"error", "keep", "drop"}
         Whether a column with one level is an error, kept (the prior alone then speaks about its other
         level) or left out.
+    kinds : mapping, optional
+        ``{"item3": "ordinal", "city": "nominal"}``; one word for all columns. Without it numbers and ordered
+        categories are ordinal and words nominal. ``"blume-capel"`` (``"blume-capel:3"`` to count from 3) is
+        ordinal with two parameters for all its thresholds.
+    levels : mapping, optional
+        The labels of a column in their order, lowest first: ``{"item": ["never", "sometimes", "often"]}``.
+        Levels listed here stay even if they never occur.
+    blank : list or mapping, optional
+        Labels that stand for a blank, in all columns or column by column.
+    cut : str, list of str or mapping, optional
+        Columns to cut into levels: ``"item3>=2"``, ``"age>=30,50"``, ``"age/4"`` (quarters),
+        ``"city==Paris"``.
+    binarize : str, optional
+        One comparison that cuts every column of more than two levels in two: ``">0"``.
+
+    Wherever columns are named, ``"item1..item17"`` or ``"item1-item17"`` stands for all from the one to the
+    other, unless a column has that very name.
 
     Returns
     -------
-    BinaryData
+    BinaryData or LevelData
+        The first where every variable has two levels.
 
     Raises
     ------
@@ -83,11 +112,13 @@ def read_data(
     """
     _check_choice("missing", missing, ("error", "drop"))
     _check_choice("constant", constant, ("error", "keep", "drop"))
-    if isinstance(source, BinaryData):
-        if any(argument is not None for argument in (names, sample_weight, columns, drop_columns, group)):
+    wanted = (kinds, levels, blank, cut, binarize)
+    if isinstance(source, Data):
+        given = (names, sample_weight, columns, drop_columns, group, *wanted)
+        if any(argument is not None for argument in given):
             raise DataError(
-                "The data have been read already; give names, sample_weight, columns, drop_columns and group "
-                "when reading them."
+                "The data have been read already; give names, sample_weight, columns, drop_columns, group "
+                "and what the columns are when reading them."
             )
         return source
     table = open_table(source)
@@ -95,10 +126,14 @@ def read_data(
     if names is not None:
         _rename(table, names)
     selection = select(table.names, columns, drop_columns, group, sample_weight, problems)
+    wishes = parse_wishes(table.names, *wanted, problems)
     if problems:
         raise TableError(table.origin, problems)
     dropped = [] if drop_columns is None else [str(column) for column in as_list(drop_columns)]
-    return _Reading(table, selection, sample_weight, dropped, missing, constant).run()
+    data = _Reading(table, selection, sample_weight, dropped, missing, constant, wishes).run()
+    known = blank.values() if isinstance(blank, Mapping) else [] if blank is None else [blank]
+    said = [label for part in known for label in ([part] if isinstance(part, str | int | float) else part)]
+    return replace(data, blanks=tuple(said)) if said else data
 
 
 def _numbers(given: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -135,6 +170,7 @@ class _Reading:
         dropped: list[str],
         missing: str,
         constant: str,
+        wishes: Wishes,
     ) -> None:
         self.table = table
         self.selection = selection
@@ -142,16 +178,19 @@ class _Reading:
         self.dropped = dropped
         self.missing = missing
         self.constant = constant
+        self.wishes = wishes
         self.names = [table.names[column] for column in selection.variables]
         self.problems: list[Fault] = []
         self.notes: list[str] = []
 
-    def run(self) -> BinaryData:
+    def run(self) -> Data:
         """Read, check and pack."""
         selection = self.selection
         aside = [column for column in (selection.group, selection.weight) if column is not None]
         self._check_size()
-        self.table.load(selection.variables, aside)
+        # What is to be cut may have any number of values.
+        aside += [column for column in selection.variables if column in self.wishes.cuts]
+        self.table.load([k for k in selection.variables if k not in self.wishes.cuts], aside)
         if self.table.n_rows == 0:
             raise TableError(
                 self.table.origin, [Fault(SHAPE, "it has no rows; give at least one observation.")]
@@ -205,12 +244,13 @@ class _Reading:
     def _encode(self) -> None:
         """Turn every column into packed bits, and its blanks too."""
         table = self.table
-        self.levels: list[tuple[Any, Any] | None] = []
+        self.levels: list[tuple[Any, ...] | None] = []
+        self.several: dict[int, Several] = {}
         self.packed = np.zeros((len(self.names), (table.n_rows + 7) // 8), np.uint8)
         self.blanks: dict[int, np.ndarray] = {}
         for position, (column, name) in enumerate(zip(self.selection.variables, self.names)):
             try:
-                encoded = encode(table.column(column), name, table.where)
+                encoded = self._encoded(column, name)
             except (TypeError, NotImplementedError):
                 self.problems.append(containers(name))
                 self.levels.append(None)
@@ -227,10 +267,19 @@ class _Reading:
             self.levels.append(levels)
             if problem is not None:
                 self.problems.append(problem)
-            else:
+            elif encoded.several is not None:
+                self.several[position] = encoded.several
+            elif levels is not None:
                 self.packed[position] = np.packbits(encoded.bits)
             if encoded.note:
                 self.notes.append(encoded.note)
+
+    def _encoded(self, column: int, name: str) -> Encoded:
+        wish = self.wishes.of(column)
+        cells: Any = self.table.column(column) if wish.cut is None else self.table.raw(column)
+        if wish.cut is not None:
+            cells = factorise(np.array(list(cells), object))
+        return encode(cells, name, self.table.where, wish)
 
     def _rows_to_keep(self, weights: np.ndarray | None) -> np.ndarray | None:
         """Rows that count: None for all of them."""
@@ -259,10 +308,8 @@ class _Reading:
         if fixed and self.constant == "error":
             words = []
             for position in fixed:
-                zero, one = self.levels[position] or (0, 1)
-                words.append(
-                    f"{self.names[position]!r} (always {(one if self._ones(position, keep) else zero)!r})"
-                )
+                labels = self.levels[position] or (0, 1)
+                words.append(f"{self.names[position]!r} (always {labels[self._first(position, keep)]!r})")
             dropping = keep is not None and self.missing == "drop" and bool(self.blanks)
             after = " once the incomplete rows are left out" if dropping else ""
             text = (
@@ -288,6 +335,12 @@ class _Reading:
         for position in positions:
             if self.levels[position] is None:
                 continue
+            if position in self.several:
+                codes = self.several[position].codes
+                codes = codes if keep is None else codes[keep]
+                if len(codes) and codes.max() == codes[codes >= 0].min(initial=codes.max()):
+                    fixed.append(position)
+                continue
             valid = n_kept
             blank = self.blanks.get(position)
             if blank is not None:
@@ -295,6 +348,13 @@ class _Reading:
             if self._ones(position, keep) in (0, valid):
                 fixed.append(position)
         return fixed
+
+    def _first(self, position: int, keep: np.ndarray | None) -> int:
+        """The one level of a column that has no other."""
+        if position not in self.several:
+            return int(self._ones(position, keep) > 0)
+        codes = self.several[position].codes
+        return max(0, int((codes if keep is None else codes[keep]).max()))
 
     def _ones(self, position: int, keep: np.ndarray | None) -> int:
         bits = self.packed[position] if keep is None else self.packed[position] & np.packbits(keep)
@@ -319,7 +379,8 @@ class _Reading:
         leave_out = [self.names[k] for k in range(len(self.names)) if k in emptiest or self.levels[k] is None]
         remedy: dict[str, Any] = {}
         # One column of words that no other shares says what a row is, not what was answered.
-        labels = label_columns([self.names[k] for k in rest], [self.levels[k] for k in rest])
+        pairs = [k for k in rest if k not in self.several]
+        labels = label_columns([self.names[k] for k in pairs], [self.levels[k] for k in pairs])
         label = labels[0] if self.selection.group is None and len(labels) == 1 and columns_left > 2 else None
         if label is not None:
             leave_out.append(label)
@@ -334,44 +395,83 @@ class _Reading:
             remedy = {}
         return TableError(self.table.origin, self.problems, remedy, rows_left, columns_left, label)
 
-    def _pack(self, keep: np.ndarray | None, weights: np.ndarray | None, fixed: list[int]) -> BinaryData:
+    def _pack(self, keep: np.ndarray | None, weights: np.ndarray | None, fixed: list[int]) -> Data:
         order = list(range(len(self.names)))
-        n_rows = self.table.n_rows
         if fixed and self.constant == "drop":
             left_out = set(fixed)
             order = [position for position in order if position not in left_out]
             self.notes.append(f"constant columns left out: {listing([self.names[k] for k in fixed], 20)}")
         elif fixed:
             self.notes.append(f"constant columns kept: {listing([self.names[k] for k in fixed], 20)}")
-        packed = self.packed if len(order) == len(self.names) else self.packed[order]
-        if keep is not None and not keep.all():
-            kept = [np.packbits(np.unpackbits(bits, count=n_rows).view(bool)[keep]) for bits in packed]
-            packed = np.stack(kept)
-            n_rows = int(keep.sum())
-            weights = None if weights is None else weights[keep]
-        else:
+        if keep is not None and keep.all():
             keep = None
+        n_rows = self.table.n_rows if keep is None else int(keep.sum())
+        scales = self._settle(order, keep)
         names = [self.names[position] for position in order]
         levels = [self.levels[position] or (0, 1) for position in order]
-        self.notes += level_notes(names, levels)
-        twins = twin_note(names, packed, n_rows)
-        if twins is not None:
-            self.notes.append(twins)
-            warnings.warn(
-                f"{self.table.origin} has {twins}. Their dependence is perfect and hides what else each "
-                "depends on; keep one of each with drop_columns unless that is what you want.",
-                EdgewiseWarning,
-                stacklevel=4,
-            )
-        return BinaryData(
-            packed=packed,
-            names=tuple(names),
-            n_rows=n_rows,
-            weights=weights,
-            levels=tuple(levels),
-            notes=tuple(self.notes),
-            group=self._group_labels(keep),
-            group_name=None if self.selection.group is None else self.table.names[self.selection.group],
+        pairs = [k for k, scale in enumerate(scales) if scale.kind == BINARY]
+        self.notes += level_notes([names[k] for k in pairs], [levels[k] for k in pairs])
+        self.notes += kind_notes(
+            names, scales, self.wishes.kinds, [self.selection.variables[k] for k in order]
+        )
+        shared: dict[str, Any] = {
+            "names": tuple(names),
+            "n_rows": n_rows,
+            "weights": None if weights is None or keep is None else weights[keep],
+            "levels": tuple(levels),
+            "group": self._group_labels(keep),
+            "group_name": None if self.selection.group is None else self.table.names[self.selection.group],
+        }
+        if keep is None:
+            shared["weights"] = weights
+        if len(pairs) == len(names):
+            packed = self._packed(order, keep)
+            self._warn_of_twins(twin_note(names, list(packed), [1] * len(names), n_rows))
+            return BinaryData(packed=packed, notes=tuple(self.notes), **shared)
+        codes = np.empty((len(names), n_rows), np.uint8)
+        for k, position in enumerate(order):
+            if k in pairs and position not in self.several:
+                codes[k] = np.unpackbits(self._packed([position], keep)[0], count=n_rows)
+            else:
+                codes[k] = self.settled[position]
+        tops = [0 if scale.kind == NOMINAL else scale.n_levels - 1 for scale in scales]
+        self._warn_of_twins(twin_note(names, list(codes), tops, None))
+        return LevelData(codes=codes, scales=Scales(tuple(scales)), notes=tuple(self.notes), **shared)
+
+    def _settle(self, order: list[int], keep: np.ndarray | None) -> list[Scale]:
+        """The scales of the columns, now that the rows that count are known."""
+        self.settled: dict[int, np.ndarray] = {}
+        scales = []
+        for position in order:
+            scale = None
+            if position in self.several:
+                found = settle(self.several[position], keep, self.names[position])
+                self.settled[position], scale, self.levels[position], notes = found
+                self.notes += notes
+            scales.append(Scale(BINARY, self.levels[position] or (0, 1)) if scale is None else scale)
+        return scales
+
+    def _packed(self, order: list[int], keep: np.ndarray | None) -> np.ndarray:
+        """Bits of some columns of two levels in the rows that count."""
+        rows = []
+        for position in order:
+            bits = self.packed[position]
+            if position in self.settled:
+                bits = np.packbits(self.settled[position])
+            elif keep is not None:
+                bits = np.packbits(np.unpackbits(bits, count=self.table.n_rows).view(bool)[keep])
+            rows.append(bits)
+        return np.stack(rows)
+
+    def _warn_of_twins(self, twins: str | None) -> None:
+        if twins is None:
+            return
+        self.notes.append(twins)
+        warnings.warn(
+            f"{self.table.origin} has {twins}. Their dependence is perfect and hides what else each "
+            "depends on; keep one of each with drop_columns unless that is what you want.",
+            EdgewiseWarning,
+            stacklevel=5,
         )
 
     def _group_labels(self, keep: np.ndarray | None) -> tuple[str, ...] | None:

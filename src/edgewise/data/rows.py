@@ -7,17 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data.levels import Factor, containers, is_blank, level_key, plain_label
+from edgewise.data.cuts import cut_behind
+from edgewise.data.factor import Factor, factorise
+from edgewise.data.labels import is_blank, level_key, plain_label
+from edgewise.data.levels import containers
 from edgewise.data.memory import Table
 from edgewise.data.problems import LEVELS, MISSING, NAMES, SHAPE, Fault, TableError, counted, listing
 from edgewise.data.sources import open_table
-from edgewise.data.table import BinaryData
+from edgewise.data.table import Data
 
 
 def encode_rows(
-    source: Any, names: Sequence[str], levels: Sequence[tuple[Any, Any]], *, allow_missing: bool = False
+    source: Any,
+    names: Sequence[str],
+    levels: Sequence[tuple[Any, ...]],
+    *,
+    allow_missing: bool = False,
+    blank: Sequence[Any] = (),
 ) -> np.ndarray:
-    """New rows in the user's coding as int8 (n, p): 0, 1, and -1 where a cell is blank.
+    """New rows in the user's coding as int8 (n, p): numbers of levels, and -1 where a cell is blank.
 
     Parameters
     ----------
@@ -28,26 +36,35 @@ def encode_rows(
         Names and level labels of the table that came first, as `BinaryData` keeps them.
     allow_missing : bool
         Whether cells may be blank, and whole columns absent.
+    blank : sequence
+        Labels that stand for a blank.
 
     Examples
     --------
     >>> encode_rows([["y", "n"], ["n", None]], ["a", "b"], [("n", "y")] * 2, allow_missing=True).tolist()
     [[1, 0], [0, -1]]
     """
-    if isinstance(source, BinaryData):
+    if isinstance(source, Data):
         if source.names != tuple(names):
             raise TableError(
                 "the data", [Fault(NAMES, f"the columns must be {listing(names, 10)}, in this order.")]
             )
+        if source.levels != tuple(map(tuple, levels)):
+            raise TableError(
+                "the data",
+                [Fault(LEVELS, "the levels are not those of the model; give the rows as they are.")],
+            )
         return source.values().astype(np.int8)
     table = open_table(source)
     places = _places(table, names, allow_missing)
-    table.load([place for place in places if place is not None])
+    cut = {place for place, labels in zip(places, levels) if place is not None and cut_behind(labels)}
+    table.load([place for place in places if place is not None and place not in cut], sorted(cut))
+    blanks = frozenset(level_key(label) for label in blank)
     result = np.full((table.n_rows, len(names)), -1, np.int8)
     problems: list[Fault] = []
     for position, place in enumerate(places):
         if place is not None:
-            result[:, position] = _codes(table, place, names[position], levels[position], problems)
+            result[:, position] = _codes(table, place, names[position], levels[position], blanks, problems)
     blank = (result < 0).any(axis=1)
     if blank.any() and not allow_missing:
         row = int(np.flatnonzero(blank)[0])
@@ -87,13 +104,21 @@ def _places(table: Table, names: Sequence[str], allow_missing: bool) -> list[int
     raise TableError(table.origin, [Fault(NAMES, text, tuple(absent))])
 
 
-def _codes(table: Table, place: int, name: str, levels: tuple[Any, Any], problems: list[Fault]) -> np.ndarray:
-    lookup = {_key(levels[0]): 0, _key(levels[1]): 1}
+def _codes(
+    table: Table,
+    place: int,
+    name: str,
+    levels: tuple[Any, ...],
+    blanks: frozenset[Any],
+    problems: list[Fault],
+) -> np.ndarray:
+    lookup = {_key(label): code for code, label in enumerate(levels)}
     # A word in other capitals is the same word, as it is when a table is read first.
     folded = {str(label).casefold(): code for code, label in enumerate(levels) if isinstance(label, str)}
-    folded = folded if len(folded) == 2 else {}
+    folded = folded if len(folded) == len(levels) else {}
+    cut = cut_behind(levels)
     try:
-        cells = table.column(place)
+        cells = table.column(place) if cut is None else factorise(np.array(list(table.raw(place)), object))
     except (TypeError, NotImplementedError):
         problems.append(containers(name))
         return np.full(table.n_rows, -1, np.int8)
@@ -102,17 +127,18 @@ def _codes(table: Table, place: int, name: str, levels: tuple[Any, Any], problem
         cells = Factor(inverse, list(found))
     codes = np.full(len(cells.labels) + 1, -1, np.int8)
     for position, label in enumerate(cells.labels):
-        if is_blank(plain_label(label)):
+        label = plain_label(label)
+        code = lookup.get(_key(label), folded.get(str(label).casefold()))
+        if code is None and (is_blank(label) or level_key(label) in blanks):
             continue
-        code = lookup.get(_key(label), folded.get(str(plain_label(label)).casefold()))
+        if code is None and cut is not None:
+            code = cut.level(label)
         if code is None:
             rows = np.flatnonzero(cells.codes == position)
             if not len(rows):
                 continue
-            text = (
-                f"column {name!r} has {plain_label(label)!r} ({table.where(int(rows[0]))}); the model knows "
-                f"{levels[0]!r} and {levels[1]!r}."
-            )
+            known = listing([repr(label) for label in levels], 20)
+            text = f"column {name!r} has {label!r} ({table.where(int(rows[0]))}); the model knows {known}."
             problems.append(Fault(LEVELS, text, (name,)))
             break
         codes[position] = code

@@ -35,19 +35,21 @@ def select(
     problems: list[Fault],
 ) -> Selection:
     """Find the columns that are asked for; what is wrong with them or their names goes to `problems`."""
-    places = {name: column for column, name in reversed(list(enumerate(names)))}
+    places = _first_places(names)
     group_column = find(names, group, "group", problems) if group is not None else None
     weight = find(names, sample_weight, "sample_weight", problems) if isinstance(sample_weight, str) else None
-    chosen: list[int | None] = list(range(len(names)))
+    chosen = list(range(len(names)))
     if columns is not None:
-        chosen = [find(names, column, "columns", problems, places) for column in as_list(columns, "columns")]
+        asked = as_list(columns, "columns")
+        chosen = [place for column in asked for place in find_columns(names, column, "columns", problems, places)]
         for column, times in Counter(chosen).items():
-            if times > 1 and column is not None:
+            if times > 1:
                 problems.append(Fault(NAMES, f"columns names {names[column]!r} twice; name it once."))
     without = [] if drop_columns is None else as_list(drop_columns, "drop_columns")
-    aside = {find(names, column, "drop_columns", problems, places) for column in without}
-    aside |= {group_column, weight, None}
-    variables = [column for column in dict.fromkeys(chosen) if column is not None and column not in aside]
+    aside = {
+        place for column in without for place in find_columns(names, column, "drop_columns", problems, places)
+    } | {group_column, weight}
+    variables = [column for column in dict.fromkeys(chosen) if column not in aside]
     _check_names(names, variables, problems)
     if len(variables) < 2 and not problems:
         left = f"only the column {names[variables[0]]!r} is" if variables else "no column is"
@@ -59,6 +61,44 @@ def select(
             )
         )
     return Selection(variables, group_column, weight)
+
+
+def find_columns(
+    names: Sequence[str],
+    column: str | int,
+    argument: str,
+    problems: list[Fault],
+    places: Mapping[str, int] | None = None,
+) -> list[int]:
+    """Positions of the columns meant by a name, a number or a range; a column of that very name wins.
+
+    >>> find_columns(["a", "b", "c", "d", "b-c"], "b..d", "columns", [])
+    [1, 2, 3]
+    >>> find_columns(["a", "b", "c", "d", "b-c"], "b-c", "columns", [])
+    [4]
+    """
+    if places is None:
+        places = _first_places(names)
+    if isinstance(column, str) and column not in places:
+        for found in re.finditer(r"\.\.|-", column):
+            ends = column[: found.start()].strip(), column[found.end() :].strip()
+            if ends[0] in places and ends[1] in places:
+                first, last = places[ends[0]], places[ends[1]]
+                if first <= last:
+                    return list(range(first, last + 1))
+                problems.append(
+                    Fault(
+                        NAMES, f"{argument} asks for {column!r}, and {ends[1]!r} stands before {ends[0]!r}."
+                    )
+                )
+                return []
+    place = find(names, column, argument, problems, places)
+    return [] if place is None else [place]
+
+
+def _first_places(names: Sequence[str]) -> dict[str, int]:
+    """Position of every name, the first of those that are alike."""
+    return {name: column for column, name in reversed(list(enumerate(names)))}
 
 
 def find(
@@ -73,7 +113,7 @@ def find(
     Who asks for many columns gives the `places` of all names, so that none is looked for from the start.
     """
     if places is None:
-        places = {name: column for column, name in reversed(list(enumerate(names)))}
+        places = _first_places(names)
     if str(column) in places:
         return places[str(column)]
     number = isinstance(column, int | np.integer) and not isinstance(column, bool)

@@ -1,4 +1,4 @@
-"""`BinaryData`: the checked table, one bit per cell."""
+"""The checked table: `BinaryData` has one bit per cell, `LevelData` one byte."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from edgewise.scales import Scales
 
-@dataclass(frozen=True, eq=False)
-class BinaryData:
-    """A binary table as the rest of edgewise reads it; :func:`edgewise.data.read_data` makes it.
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Data:
+    """A table as the rest of edgewise reads it; :func:`edgewise.data.read_data` makes it.
 
     Attributes
     ----------
-    packed : uint8 array (p, ceil(n_rows / 8))
-        ``numpy.packbits`` of every column.
     names : tuple of str
         Names of the variables.
     n_rows : int
         Number of rows.
     weights : float64 array (n_rows,), optional
         How often each row counts; None when every row counts once.
-    levels : tuple of pairs
-        The user's labels of 0 and of 1 of every variable, for instance ``("n", "y")``.
+    levels : tuple of tuples
+        The user's labels of the levels of every variable, for instance ``("n", "y")`` for 0 and 1.
     notes : tuple of str
         What was done at the door, in words.
     group : tuple of str, optional
         A label for each row that is not a variable.
     group_name : str, optional
         Name of the column the labels come from.
+    blanks : tuple
+        Labels that the user says are blanks.
 
     Examples
     --------
@@ -46,17 +48,19 @@ class BinaryData:
     [[1, 0], [0, 0], [1, 1]]
     """
 
-    packed: np.ndarray
+    _arrays: ClassVar[tuple[str, ...]] = ("weights",)
+
     names: tuple[str, ...]
     n_rows: int
     weights: np.ndarray | None
-    levels: tuple[tuple[Any, Any], ...]
+    levels: tuple[tuple[Any, ...], ...]
     notes: tuple[str, ...] = ()
     group: tuple[str, ...] | None = None
     group_name: str | None = None
+    blanks: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("packed", "weights"):
+        for name in self._arrays:
             array = getattr(self, name)
             if array is not None:
                 locked = array.view()
@@ -82,9 +86,71 @@ class BinaryData:
         """Names of the variables whose levels are words rather than numbers or booleans."""
         return tuple(
             name
-            for name, pair in zip(self.names, self.levels)
-            if any(isinstance(label, str) for label in pair)
+            for name, labels in zip(self.names, self.levels)
+            if any(isinstance(label, str) for label in labels)
         )
+
+    if TYPE_CHECKING:
+
+        @property
+        def scales(self) -> Scales:
+            """The levels of the variables."""
+            ...
+
+    def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Rows `start` to `stop` as a uint8 array (rows, p) of the numbers of levels."""
+        raise NotImplementedError
+
+    def column(self, variable: int) -> np.ndarray:
+        """One variable as a uint8 array (n_rows,) of the numbers of its levels."""
+        raise NotImplementedError
+
+    def digest(self) -> str:
+        """SHA-256 of names, levels, values and weights: equal data, equal digest, on every machine."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        head = json.dumps([list(self.names), *self._heading(), self.n_rows], ensure_ascii=True)
+        total = hashlib.sha256(head.encode())
+        total.update(np.ascontiguousarray(self._cells()).tobytes())
+        if self.weights is not None:
+            total.update(np.ascontiguousarray(self.weights, "<f8").tobytes())
+        return total.hexdigest()
+
+    def _heading(self) -> list[Any]:
+        """What the digest knows of the levels."""
+        return [_labels(self.levels)]
+
+    def _cells(self) -> np.ndarray:
+        """The array of all cells."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weights is None else ", weighted"
+        return f"{type(self).__name__}({self.n_rows} rows x {self.n_variables} variables{weighted})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class BinaryData(Data):
+    """A table whose variables all have two levels.
+
+    Attributes
+    ----------
+    packed : uint8 array (p, ceil(n_rows / 8))
+        ``numpy.packbits`` of every column.
+
+    The others are those of :class:`Data`.
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = ("packed", "weights")
+
+    packed: np.ndarray
+
+    @property
+    def scales(self) -> Scales:
+        """The levels of the variables: two each."""
+        return Scales.binary(self.n_variables)
 
     def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Rows `start` to `stop` as a uint8 array (rows, p) of zeros and ones."""
@@ -100,25 +166,53 @@ class BinaryData:
         """One variable as a uint8 array (n_rows,) of zeros and ones."""
         return np.unpackbits(self.packed[variable], count=self.n_rows)
 
-    def digest(self) -> str:
-        """SHA-256 of names, levels, values and weights: equal data, equal digest, on every machine."""
-        return self._digest
-
-    @cached_property
-    def _digest(self) -> str:
-        head = json.dumps([list(self.names), _labels(self.levels), self.n_rows], ensure_ascii=True)
-        total = hashlib.sha256(head.encode())
-        total.update(np.ascontiguousarray(self.packed).tobytes())
-        if self.weights is not None:
-            total.update(np.ascontiguousarray(self.weights, "<f8").tobytes())
-        return total.hexdigest()
-
-    def __repr__(self) -> str:
-        weighted = "" if self.weights is None else ", weighted"
-        return f"BinaryData({self.n_rows} rows x {self.n_variables} variables{weighted})"
+    def _cells(self) -> np.ndarray:
+        return self.packed
 
 
-def _labels(levels: tuple[tuple[Any, Any], ...]) -> list[list[Any]]:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class LevelData(Data):
+    """A table with variables of more than two levels.
+
+    Attributes
+    ----------
+    codes : uint8 array (p, n_rows)
+        Number of the level of every cell.
+    scales : Scales
+        The levels of every variable.
+
+    The others are those of :class:`Data`.
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = ("codes", "weights")
+
+    codes: np.ndarray
+    scales: Scales
+
+    def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Rows `start` to `stop` as a uint8 array (rows, p) of the numbers of levels."""
+        return np.ascontiguousarray(self.codes[:, start:stop].T)
+
+    def column(self, variable: int) -> np.ndarray:
+        """One variable as a uint8 array (n_rows,) of the numbers of its levels."""
+        return np.asarray(self.codes[variable])
+
+    def kinds(self) -> dict[str, list[str]]:
+        """Names of the variables of every kind."""
+        found: dict[str, list[str]] = {}
+        for name, scale in zip(self.names, self.scales):
+            found.setdefault(scale.kind, []).append(name)
+        return found
+
+    def _heading(self) -> list[Any]:
+        places = [[scale.kind, list(scale.positions), scale.reference] for scale in self.scales]
+        return [_labels(self.levels), places]
+
+    def _cells(self) -> np.ndarray:
+        return self.codes
+
+
+def _labels(levels: tuple[tuple[Any, ...], ...]) -> list[list[Any]]:
     return [[_plain(label) for label in pair] for pair in levels]
 
 

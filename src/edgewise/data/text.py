@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.data.content import GZIP_ERRORS, HEAD, Content
-from edgewise.data.levels import BLANKS, Factor, factorise
+from edgewise.data.factor import Factor, factorise
+from edgewise.data.labels import BLANKS, EMPTY
 from edgewise.data.memory import EXACT, pandas_cells
 from edgewise.data.problems import SHAPE, Fault, TableError
 from edgewise.data.tokens import Levels, PlainBody, read_plain
@@ -199,7 +200,7 @@ class TextTable:
                     names=list(range(self._width)),
                     index_col=False,
                     dtype=dict.fromkeys([*raw, *as_text], str),
-                    na_values=sorted(BLANKS),
+                    na_values=sorted(EMPTY),
                     keep_default_na=False,
                     skipinitialspace=f'{self._delimiter} "'.encode() in self._content.head,
                     chunksize=max(1000, PIECE_CELLS // self._width),

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from edgewise.data.levels import MANY, Factor, is_blank, level_key, plain_label
+from edgewise.data.factor import MANY, Factor
+from edgewise.data.labels import is_empty, level_key, plain_label
 
 BLOCK_BYTES = 1 << 19
 WORD = 8
@@ -37,7 +38,7 @@ class Levels:
     def code(self, label: Any) -> int:
         """Code of a label, new or known; -1 for a blank."""
         label = plain_label(label)
-        if is_blank(label):
+        if is_empty(label):
             return -1
         key = level_key(label)
         if key not in self.positions:
@@ -107,7 +108,7 @@ class PlainBody:
         # One column of long cells must not slow down all the others.
         for least, most in ((0, 1), (2, MOST_WORDS)):
             chosen = np.flatnonzero((least <= n_words) & (n_words <= most))
-            if len(chosen) == len(n_words):
+            if 0 < len(chosen) == len(n_words):
                 self._compare(block, starts, lengths, chosen, codes)
             elif len(chosen):
                 self._compare(block, starts[:, chosen], lengths[:, chosen], chosen, codes)

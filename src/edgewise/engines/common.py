@@ -98,9 +98,9 @@ class ChainEngine:
         """Read what does not move: called for a new chain and for a restored one."""
         if not problem.all_binary and not self.takes_levels:
             raise DataError(
-                f"The {self.name} engine takes variables with two levels only for now, and some of these "
-                "have more: use engine='exact', which takes any levels where the joint states of all "
-                "variables can be listed, or cut the levels into two."
+                f"The {self.name} engine takes variables with two levels only, and some of these have more: "
+                "use engine='exact', which takes any levels where the joint states of all variables can be "
+                "listed, or cut the levels in two with binarize or cut."
             )
         self.problem = problem
         self.settings = read_settings(self.Settings, self.name, settings)

@@ -41,6 +41,21 @@ def threshold_lines(scale: Scale) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return values, 2.0 * scale.basis, np.full(len(values), 1.0 / scale.n_levels)
 
 
+def _too_many_states(scales: Scales) -> str:
+    """What to say of more states than can be listed, with what would fit."""
+    p = len(scales)
+    fit = int(np.searchsorted(np.cumprod(np.sort(scales.levels.astype(float))), MOST_STATES, side="right"))
+    most, states = int(scales.levels.max()), scales.n_states
+    count = f"{states:,}" if states < 10**12 else f"{float(states):.3g}"
+    alike = f"{fit} of these" if scales.levels.min() == most else f"the {fit} with fewest levels"
+    return (
+        f"The {p} variables have {count} joint states; the exact engine sums over all of them and is limited "
+        f"to {MOST_STATES:,} where there are more than two levels. Choose variables with columns "
+        f"(at most {alike} fit), merge levels, or cut all levels in two with binarize='>...', for "
+        "which any engine will do."
+    )
+
+
 class LevelEngine(LineEngine):
     """One exact chain over variables with any levels; see ``engines/protocol.py``."""
 
@@ -56,11 +71,7 @@ class LevelEngine(LineEngine):
         names = None if problem.rows is None else problem.rows.names
         check_cliques(self.scales, problem.features.members, names)
         if self.scales.n_states > MOST_STATES:
-            raise DataError(
-                f"The {len(self.scales)} variables have {self.scales.n_states:,} joint states; the exact "
-                f"engine sums over all of them and is limited to {MOST_STATES:,} where there are more than "
-                "two levels. Take fewer variables, merge levels, or cut them into two."
-            )
+            raise DataError(_too_many_states(self.scales))
 
     def _create(self, seeds: Sequence[np.random.SeedSequence], start: str) -> None:
         from edgewise.kernels.random import scalar_stream

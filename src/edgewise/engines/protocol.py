@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from edgewise.data.table import BinaryData
+from edgewise.data.table import Data
 from edgewise.draws.draws import Draws
 from edgewise.features import Features, Statistics
 from edgewise.priors import ResolvedPrior
@@ -33,7 +33,7 @@ class Problem:
         What the data say of them.
     prior : ResolvedPrior
         The prior laid out over them.
-    rows : BinaryData, optional
+    rows : Data, optional
         The rows with their weights, not to be changed; None where nothing but the statistics is known.
     scales : Scales, optional
         The levels of the variables; None where all have two.
@@ -42,7 +42,7 @@ class Problem:
     features: Features
     statistics: Statistics
     prior: ResolvedPrior
-    rows: BinaryData | None = None
+    rows: Data | None = None
     scales: Scales | None = None
 
     @property

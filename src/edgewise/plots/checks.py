@@ -19,6 +19,12 @@ KINDS = {
     "triples": "frequency of joint ones of triples",
     "ones": "number of ones in a row",
 }
+LEVEL_KINDS = {
+    "means": "frequency of each level of each variable",
+    "pairs": "frequency of each pair of levels",
+    "triples": "triples are for two levels",
+    "ones": "sum of the levels of a row",
+}
 
 
 def predictive(
@@ -63,7 +69,8 @@ def predictive(
         ax = _counts(ax, check, part)
     else:
         ax = _against(ax, check, part, kind)
-    heading = f"Predictive check: {KINDS[kind]}\n{part.inside:.0%} within their {check.probability:.0%} range"
+    words = KINDS | (LEVEL_KINDS if check.levels is not None else {})
+    heading = f"Predictive check: {words[kind]}\n{part.inside:.0%} within their {check.probability:.0%} range"
     ax.set_title(title or heading, fontsize="medium")
     plain(ax)
     return ax
@@ -167,7 +174,10 @@ def _counts(ax: Axes | None, check: Any, part: Any) -> Axes:
     ax.set_xlim(number[seen[0]] - 0.8, number[seen[-1]] + 0.8)
     ax.set_ylim(bottom=0)
     whole_numbers(ax.xaxis)
-    ax.set_xlabel("number of ones in a row")
+    several = check.levels is not None
+    ax.set_xlabel(
+        "sum of the numbers of the levels in a row, from 0" if several else "number of ones in a row"
+    )
     ax.set_ylabel("share of the rows")
     ax.legend(frameon=False, fontsize=8)
     return ax

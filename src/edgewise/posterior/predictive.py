@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgewise.errors import DataError
+from edgewise.scales import NOMINAL, Scales
 
 if TYPE_CHECKING:
-    from edgewise.data import BinaryData
+    from edgewise.data import Data
     from edgewise.model.mrf import MRF
     from edgewise.posterior.posterior import Posterior
 
 # Above this width the tables of exact sampling cost more than many Gibbs sweeps.
 _WIDEST_EXACT = 12
+_MOST_CELLS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +79,12 @@ class PredictiveCheck:
     Attributes
     ----------
     means, pairs, triples : CheckPart
-        Frequency of ones, of joint ones of two and of three variables.
+        Frequency of ones, of joint ones of two and of three variables. Where some have more levels: frequency
+        of every level and of every pair of levels of two variables (members are variables, then levels), and
+        no triples.
     ones : CheckPart
-        Distribution of the number of ones in a row, 0 to p.
+        Distribution of the number of ones in a row, 0 to p; of the sum of the numbers of the levels, from 0,
+        of all variables that are not nominal.
     names : tuple of str
     n_models, n_rows : int
         Replicated data sets and the rows of each.
@@ -105,6 +112,7 @@ class PredictiveCheck:
     n_rows: int
     probability: float
     method: str
+    levels: tuple[tuple[Any, ...], ...] | None = None
 
     def parts(self) -> dict[str, CheckPart]:
         """The four comparisons by name."""
@@ -114,7 +122,12 @@ class PredictiveCheck:
         """Readable name of one statistic."""
         members = self.parts()[kind].members[index]
         if kind == "ones":
-            return f"{members[0]} ones"
+            return f"{members[0]} ones" if self.levels is None else f"a sum of {members[0]}"
+        if self.levels is not None:
+            half = len(members) // 2
+            return " -- ".join(
+                f"{self.names[i]} = {self.levels[i][c]}" for i, c in zip(members[:half], members[half:])
+            )
         return " -- ".join(self.names[i] for i in members)
 
     def worst(self, kind: str) -> tuple[str, float]:
@@ -137,7 +150,7 @@ class PredictiveCheck:
 
 def predictive_check(
     posterior: Posterior,
-    data: BinaryData | Any,
+    data: Data | Any,
     *,
     n_models: int = 50,
     seed: int = 0,
@@ -151,7 +164,7 @@ def predictive_check(
     Parameters
     ----------
     posterior : Posterior
-    data : BinaryData or rows in the coding of the fit
+    data : Data or rows in the coding of the fit
         The data that were fitted, or others with the same variables.
     n_models : int
         Draws of the posterior, each of which makes one data set.
@@ -182,16 +195,20 @@ def predictive_check(
     if len(rows) == 0:
         raise DataError("A predictive check compares with data, and there are no rows.")
     rng = np.random.default_rng(seed)
-    triples = _choose_triples(rows.shape[1], n_triples, rng)
+    several = not posterior.scales.all_binary
+    triples = _choose_triples(rows.shape[1], 0 if several else n_triples, rng)
     total = len(rows) if weights is None else max(1, round(float(weights.sum())))
     n_rows = min(total, max_rows)
     models = posterior.mixture(n_models, seed)
+    tally: Callable[..., tuple[np.ndarray, ...]] = _statistics
+    if several:
+        tally = partial(_level_statistics, scales=posterior.scales)
     replicated, methods = [], set()
     for model in models:
         sample, method = sample_model(model, n_rows, sweeps, rng)
         methods.add(method)
-        replicated.append(_statistics(sample, None, triples))
-    observed = _statistics(rows, weights, triples)
+        replicated.append(tally(sample, None, triples))
+    observed = tally(rows, weights, triples)
     p = rows.shape[1]
     members = [
         np.arange(p)[:, None],
@@ -199,6 +216,8 @@ def predictive_check(
         triples,
         np.arange(p + 1)[:, None],
     ]
+    if several:
+        members = _level_members(posterior.scales, triples)
 
     def part(kind: int) -> CheckPart:
         values = np.stack([statistics[kind] for statistics in replicated])
@@ -217,15 +236,17 @@ def predictive_check(
         n_rows=n_rows,
         probability=probability,
         method=" and ".join(sorted(methods)),
+        levels=posterior.levels if several else None,
     )
 
 
 def rows_of(posterior: Posterior, data: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows with the variables of a posterior in its coding, and their weights if they have any."""
-    from edgewise.data import BinaryData, encode_rows
+    from edgewise.data import Data, encode_rows
 
-    if not isinstance(data, BinaryData):
-        return np.asarray(encode_rows(data, posterior.names, posterior.levels)), None
+    if not isinstance(data, Data):
+        blank = posterior.info.get("blanks", ())
+        return np.asarray(encode_rows(data, posterior.names, posterior.levels, blank=blank)), None
     if data.names != posterior.names:
         other = [name for name in data.names if name not in posterior.names]
         missing = [name for name in posterior.names if name not in data.names]
@@ -234,10 +255,14 @@ def rows_of(posterior: Posterior, data: Any) -> tuple[np.ndarray, np.ndarray | N
             "The data do not have the variables of the posterior in the same order "
             f"({detail if other or missing else 'the order differs'}); select the columns that were fitted."
         )
+    if not posterior.scales.all_binary and data.levels != posterior.levels:
+        raise DataError("The data do not have the levels of the posterior; give the rows that were fitted.")
     return data.values(), data.weights
 
 
 def _choose_triples(p: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    if not most:
+        return np.zeros((0, 3), int)
     if math.comb(p, 3) <= most:
         found = list(itertools.combinations(range(p), 3))
         return np.array(found, int).reshape(len(found), 3)
@@ -251,6 +276,11 @@ def sample_model(model: MRF, n_rows: int, sweeps: int, rng: np.random.Generator)
     """Rows of a model, exact ones where that is cheap, and how they were drawn."""
     from edgewise import exact
 
+    if not model.scales.all_binary:
+        order = exact.inference.cheapest_order(model)
+        if min(model.scales.n_states, exact.inference.cells(model, order)) <= _MOST_CELLS:
+            return exact.sample(model, n_rows, rng), "exact"
+        return model.gibbs(n_rows, sweeps, rng), "gibbs"
     if model.n_variables <= _WIDEST_EXACT or exact.elimination_width(model) <= _WIDEST_EXACT:
         return exact.sample(model, n_rows, rng), "exact"
     return model.gibbs(n_rows, sweeps, rng), "gibbs"
@@ -267,3 +297,38 @@ def _statistics(
     joint = np.array([weighted[:, i] @ (values[:, j] * values[:, k]) for i, j, k in triples])
     ones = np.bincount(rows.sum(axis=1, dtype=np.int64), share, minlength=p + 1)
     return weighted.sum(axis=0), pairs[np.triu_indices(p, 1)], joint.reshape(len(triples)), ones
+
+
+def _level_members(scales: Scales, triples: np.ndarray) -> list[np.ndarray]:
+    """Variables and levels of the statistics of :func:`_level_statistics`."""
+    owner = np.repeat(np.arange(len(scales)), scales.levels)
+    level = np.concatenate([np.arange(count) for count in scales.levels])
+    one, two = _cells_of_pairs(owner)
+    largest = int(sum(scale.n_levels - 1 for scale in scales if scale.kind != NOMINAL))
+    return [
+        np.stack([owner, level], axis=1),
+        np.stack([owner[one], owner[two], level[one], level[two]], axis=1),
+        triples,
+        np.arange(largest + 1)[:, None],
+    ]
+
+
+def _cells_of_pairs(owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    one, two = np.triu_indices(len(owner), 1)
+    apart = owner[one] != owner[two]
+    return one[apart], two[apart]
+
+
+def _level_statistics(
+    rows: np.ndarray, weights: np.ndarray | None, triples: np.ndarray, *, scales: Scales
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Frequencies of levels and of pairs of levels, and the distribution of the sum of level numbers."""
+    share = np.full(len(rows), 1 / len(rows)) if weights is None else weights / weights.sum()
+    owner = np.repeat(np.arange(len(scales)), scales.levels)
+    level = np.concatenate([np.arange(count) for count in scales.levels])
+    there = (rows[:, owner] == level).astype(np.float64)
+    joint = (there * share[:, None]).T @ there
+    ordered = np.array([scale.kind != NOMINAL for scale in scales])
+    largest = int((scales.levels[ordered] - 1).sum())
+    total = np.bincount(rows[:, ordered].sum(axis=1, dtype=np.int64), share, minlength=largest + 1)
+    return np.diag(joint).copy(), joint[_cells_of_pairs(owner)], np.zeros(len(triples)), total

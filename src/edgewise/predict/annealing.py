@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.model.mrf import MRF
+from edgewise.predict import levels
 
 PILOT_PARTICLES = 100
 PILOT_SWEEPS = 50
@@ -88,18 +90,17 @@ def ais_log_partition(
     if temperatures is not None and temperatures < 1:
         raise DataError(f"The number of temperatures must be one or more, not {temperatures}.")
     rng = np.random.default_rng(seed)
-    terms = SiteTerms.of(model)
-    base = _base_biases(model, terms, rng)
+    start, weigh = _annealer(model, rng)
     if temperatures is None:
         temperatures = FEWEST_TEMPERATURES
         while temperatures < MOST_TEMPERATURES:
-            pilot = _log_weights(model, terms, base, PILOT_PARTICLES, temperatures, rng)
+            pilot = weigh(PILOT_PARTICLES, temperatures)
             # The variance falls as 1 / temperatures, so one pilot can save several doublings.
             excess = pilot.var(ddof=1) / LOG_WEIGHT_VARIANCE
             if excess <= 1:
                 break
             temperatures = min(temperatures * (2 if excess <= 4 else 4), MOST_TEMPERATURES)
-    log_weights = _log_weights(model, terms, base, particles, temperatures, rng)
+    log_weights = weigh(particles, temperatures)
     peak = log_weights.max()
     relative = np.exp(log_weights - peak)
     mean = relative.mean()
@@ -111,9 +112,21 @@ def ais_log_partition(
             EdgewiseWarning,
             stacklevel=2,
         )
-    estimate = np.logaddexp(0.0, base).sum() + peak + np.log(mean)
+    estimate = start + peak + np.log(mean)
     error = relative.std(ddof=1) / mean / np.sqrt(particles)
     return float(estimate), float(error)
+
+
+def _annealer(model: MRF, rng: np.random.Generator) -> tuple[float, Callable[[int, int], np.ndarray]]:
+    """Log Z of an independent model, and the log-weights of particles that come from there."""
+    if not model.scales.all_binary:
+        independent = levels.independent(model, PILOT_PARTICLES, PILOT_SWEEPS, rng)
+        log_z = sum(float(np.logaddexp.reduce(part)) for part in independent.thresholds)
+        return log_z, lambda particles, steps: levels.anneal(model, independent, particles, steps, rng)
+    terms = SiteTerms.of(model)
+    base = _base_biases(model, terms, rng)
+    start = float(np.logaddexp(0.0, base).sum())
+    return start, lambda particles, steps: _log_weights(model, terms, base, particles, steps, rng)
 
 
 def _log_weights(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.data.table import Data
 from edgewise.errors import DataError
 from edgewise.model.mrf import MRF
 
@@ -62,22 +63,25 @@ def random_groups(
 
 def complete_rows(model: MRF, X: Any) -> np.ndarray:
     """The 0/1 rows as float64 (n, p), checked against the model."""
-    return model._rows(X.values() if hasattr(X, "packed") else X)
+    return model._rows(X.values() if isinstance(X, Data) else X)
 
 
 def partial_rows(model: MRF, X: Any) -> np.ndarray:
     """The rows as int8 (n, p), with -1 where a cell is unseen."""
-    values = np.array(X.values() if hasattr(X, "packed") else X, dtype=np.float64)
+    values = np.array(X.values() if isinstance(X, Data) else X, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] != model.n_variables:
         raise DataError(
             f"The rows must have {model.n_variables} columns, one per variable; "
             f"they have shape {values.shape}."
         )
     values[np.isnan(values)] = -1
-    if not np.isin(values, (-1, 0, 1)).all():
-        row, column = np.argwhere(~np.isin(values, (-1, 0, 1)))[0]
+    wrong = ~((values >= -1) & (values < model.scales.levels) & (values == np.floor(values)))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        top = int(model.scales.levels[column]) - 1
+        known = "0, 1," if top == 1 else f"0 to {top},"
         raise DataError(
-            f"Cells are 0, 1, or -1 where unseen, but row {row} has {values[row, column]:g} "
+            f"Cells are {known} or -1 where unseen, but row {row} has {values[row, column]:g} "
             f"in column {column}."
         )
     return values.astype(np.int8)

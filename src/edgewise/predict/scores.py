@@ -15,6 +15,7 @@ import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.model.mrf import MRF
+from edgewise.predict import levels
 from edgewise.predict.annealing import ais_log_partition, gibbs_marginals
 from edgewise.predict.groups import (
     complete_rows,
@@ -34,6 +35,7 @@ __all__ = [
     "conditional_log_likelihood",
     "conditional_probability",
     "grid_windows",
+    "level_probabilities",
     "log_likelihood",
     "pseudo_log_likelihood",
     "random_groups",
@@ -107,7 +109,7 @@ def conditional_log_likelihood(model: Any, X: Any, groups: Any = "all") -> np.nd
     Parameters
     ----------
     model : MRF, sequence of MRF, posterior or fitted estimator
-    X : 0/1 array (n, p) or BinaryData
+    X : array (n, p) of 0 and 1, or of the numbers of levels, or Data
         Test rows.
     groups : "all", sequence of variables, or int array (n, k)
         One group for all rows, by numbers or names, or a group of its own for every row (see
@@ -155,7 +157,7 @@ def log_likelihood(
     Parameters
     ----------
     model : MRF, sequence of MRF, posterior or fitted estimator
-    X : 0/1 array (n, p) or BinaryData
+    X : array (n, p) of 0 and 1, or of the numbers of levels, or Data
     method : {"auto", "exact", "annealing"}
     particles : int
         Of annealed importance sampling, for each model.
@@ -229,6 +231,8 @@ def conditional_probability(
     """
     parts = components(model)
     first = parts[0]
+    if not first.scales.all_binary:
+        raise DataError("With more than two levels, level_probabilities gives the probability of each.")
     rows = partial_rows(first, X)
     if targets is None:
         wanted = np.arange(first.n_variables)
@@ -250,6 +254,38 @@ def conditional_probability(
             total += _unseen_probability(part, full[chosen], unseen, sweeps, chains, rng)
         full[np.ix_(chosen, unseen)] = total / len(parts)
     return full[:, wanted]
+
+
+def level_probabilities(
+    model: Any, X: Any, targets: Sequence[int | str] | int | str | None = None, *, seed: int = 0
+) -> list[np.ndarray]:
+    """P(x_t = c | the seen variables of the row) of every level c: for each target float64 (n, levels).
+
+    Parameters
+    ----------
+    model : MRF, sequence of MRF, posterior or fitted estimator
+        For a mixture, the components' probabilities are averaged.
+    X : array (n, p)
+        Numbers of levels, and -1 or NaN where a variable is unseen.
+    targets : variables by number or name, optional
+        As for :func:`conditional_probability`.
+    seed : int
+        Of Gibbs sampling, which takes over where too many variables are unseen for exact answers.
+
+    Examples
+    --------
+    >>> from edgewise.scales import Scale
+    >>> mood = Scale("ordinal", ("low", "middle", "high"))
+    >>> model = MRF.from_levels([mood] * 2, [[0, 0, 0]] * 2, [(0, 1)], [2.0])
+    >>> level_probabilities(model, [[2, -1]], [1])[0].round(3)
+    array([[0.09 , 0.245, 0.665]])
+    """
+    parts = components(model)
+    rows = partial_rows(parts[0], X)
+    if targets is None:
+        return levels.level_probabilities(parts, rows, seed=seed)
+    listed = [targets] if isinstance(targets, int | str | np.integer) else list(targets)
+    return levels.level_probabilities(parts, rows, resolve_variables(parts[0], listed).tolist(), seed=seed)
 
 
 def _unseen_probability(
@@ -300,9 +336,11 @@ def _group_log_likelihood(model: MRF, rows: np.ndarray, groups: np.ndarray) -> n
         return model.log_potential(rows) - exact.log_partition(model)
     if size == 1:
         return np.take_along_axis(_site_log_likelihood(model, rows), spread(groups, len(rows)), axis=1)[:, 0]
-    if size > TABLE_LIMIT:
+    several = not model.scales.all_binary
+    largest = int(np.sort(model.scales.levels)[-size:].astype(object).prod())
+    if size > TABLE_LIMIT or (several and largest > levels.MOST_STATES):
         return _large_group_log_likelihood(model, rows, groups)
-    if model.pairs_only:
+    if model.pairs_only and not several:
         return _pairwise_log_likelihood(model, rows, spread(groups, len(rows)))
     result = np.empty(len(rows))
     different, which = np.unique(spread(groups, len(rows)), axis=0, return_inverse=True)
@@ -356,13 +394,15 @@ def _large_group_log_likelihood(model: MRF, rows: np.ndarray, groups: np.ndarray
 
     result = np.empty(len(rows))
     for number, group in enumerate(spread(groups, len(rows))):
-        inside = conditioned(model, rows[number], group)
+        inside = (conditioned if model.scales.all_binary else levels.conditioned)(model, rows[number], group)
         result[number] = inside.log_potential(rows[number][None, group])[0] - exact.log_partition(inside)
     return result
 
 
 def _site_log_likelihood(model: MRF, rows: np.ndarray) -> np.ndarray:
     """Log P(x_i | all others) of every row and variable, with all its digits: float64 (n, p)."""
+    if not model.scales.all_binary:
+        return levels.site_log_likelihood(model, rows)
     field = model.biases + rows @ model.coupling
     if not model.pairs_only:
         for clique, weight in zip(model.cliques, model.weights.tolist()):

@@ -11,13 +11,18 @@ from edgewise.plots import layout
 from edgewise.plots.groups import Groups, node_groups
 from edgewise.plots.source import conditional_means
 from edgewise.posterior.diagnostics import diagnose
+from edgewise.posterior.levels import STRENGTH, matrix_draws, measures
 from edgewise.posterior.verdict import WORDS, categories, present
+from edgewise.report.kinds import level_shares
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
 
 MOST_EDGES = 15_000
 """Number of edges the page lists at most; all of them up to 173 variables."""
+
+MOST_MATRICES, LEAST_PROBABLE = 500, 0.05
+"""Matrices of pairs that the page holds at most, and the probability from which it does."""
 
 
 def make_payload(
@@ -45,8 +50,9 @@ def make_payload(
     found = diagnose(posterior)
     return {
         "names": list(posterior.names),
-        "high": [str(high) for _, high in posterior.levels],
+        "high": [str(labels[-1]) for labels in posterior.levels],
         "frequency": _frequencies(posterior),
+        "levels": _levels(posterior),
         "degree": _rounded(degree, 3),
         "positions": _positions(posterior, grid).round(4).tolist(),
         "grid": grid,
@@ -64,6 +70,7 @@ def make_payload(
         "thresholds": list(thresholds),
         "counts": [int((codes == code).sum()) for code in range(len(WORDS))],
         "interval": "95 % HDI",
+        "matrices": _matrices(posterior, listed, probability),
         "edges": {**_edge_columns(posterior, listed, codes), "found": there[listed].astype(int).tolist()},
     }
 
@@ -135,9 +142,36 @@ def _rounded(values: np.ndarray, digits: int) -> list[float | None]:
 
 def _frequencies(posterior: Posterior) -> list[float | None]:
     rows = float(posterior.statistics.n_rows)
-    if rows <= 0:
+    if rows <= 0 or not posterior.scales.all_binary:
         return [None] * posterior.n_variables
     return _rounded(posterior.statistics.singles / rows, 4)
+
+
+def _levels(posterior: Posterior) -> list[Any] | None:
+    """Shares of the levels of every variable, where some have more than two."""
+    if posterior.scales.all_binary:
+        return None
+    shares = level_shares(posterior)
+    return [part and [[label, round(share, 4)] for label, share in part] for part in shares]
+
+
+def _matrices(posterior: Posterior, listed: np.ndarray, probability: np.ndarray) -> dict[str, Any] | None:
+    """Mean matrices, given inclusion, of the listed pairs that have one, by their place in the list."""
+    measure = measures(posterior)
+    chosen = [
+        (place, int(k))
+        for place, k in enumerate(listed.tolist())
+        if measure[k] == STRENGTH and probability[k] >= LEAST_PROBABLE
+    ][:MOST_MATRICES]
+    if not chosen:
+        return None
+    found = {}
+    for place, k in chosen:
+        i, j = posterior.features.clique(k)
+        table = matrix_draws(posterior, i, j)[0]
+        if len(table):
+            found[str(place)] = np.round(table.mean(axis=0), 3).tolist()
+    return found
 
 
 def _positions(posterior: Posterior, grid: tuple[int, int] | None) -> np.ndarray:

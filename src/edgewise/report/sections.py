@@ -11,6 +11,7 @@ import numpy as np
 from edgewise.plots.traces import prior_density
 from edgewise.report import charts
 from edgewise.report.words import LIGHTS
+from edgewise.scales import BINARY, NOMINAL
 
 if TYPE_CHECKING:
     from edgewise.posterior.diagnostics import Diagnostics
@@ -143,15 +144,20 @@ def groups(data: Any) -> str:
         return ""
     weights = np.ones(data.n_rows) if data.weights is None else np.asarray(data.weights, float)
     size = np.bincount(owner, weights, len(kinds))
-    shares = np.array(
-        [np.bincount(owner, weights * data.column(j), len(kinds)) / size for j in range(data.n_variables)]
-    )
+    names, columns = _places_on_scales(data)
+    shares = np.array([np.bincount(owner, weights * column, len(kinds)) / size for column in columns])
     spread = np.ptp(shares, axis=1)
     order = np.argsort(-spread, kind="stable")[:MOST_ROWS]
+    what = "Share of ones (the second level) of every variable"
+    if not data.scales.all_binary:
+        what = (
+            "Share of the second level of every binary variable and of every level of a nominal one, and the "
+            "mean place of an ordinal one on its scale in per cent,"
+        )
     name = escape(str(getattr(data, "group_name", None) or "group"))
     head = "".join(f'<th scope="col">{escape(kind)} ({count:,.6g})</th>' for kind, count in zip(kinds, size))
     rows = "".join(
-        f'<tr><td class="name">{escape(str(data.names[j]))}</td>'
+        f'<tr><td class="name">{escape(str(names[j]))}</td>'
         + "".join(f"<td>{100 * share:.0f} %</td>" for share in shares[j])
         + f"<td>{100 * spread[j]:.0f}</td></tr>"
         for j in order
@@ -159,7 +165,7 @@ def groups(data: Any) -> str:
     more = f" The {MOST_ROWS} with the largest differences are shown." if len(spread) > MOST_ROWS else ""
     return (
         '<section id="groups" aria-labelledby="groups-title"><h2 id="groups-title">Groups of rows</h2>'
-        f'<p class="hint">Share of ones (the second level) of every variable by <b>{name}</b>, which '
+        f'<p class="hint">{what} by <b>{name}</b>, which '
         "labels the rows "
         f"and was not used in the fit.{more}</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Shares by group"><table '
@@ -170,6 +176,21 @@ def groups(data: Any) -> str:
     )
 
 
+def _places_on_scales(data: Any) -> tuple[list[str], list[np.ndarray]]:
+    """Columns between 0 and 1: bits, places on scales, and one per level of a nominal variable."""
+    names: list[str] = []
+    columns: list[np.ndarray] = []
+    for j, (name, scale) in enumerate(zip(data.names, data.scales)):
+        codes = data.column(j)
+        if scale.kind == NOMINAL:
+            names += [f"{name} = {label}" for label in data.levels[j]]
+            columns += [(codes == level).astype(float) for level in range(scale.n_levels)]
+        else:
+            names.append(name)
+            columns.append(codes if scale.kind == BINARY else scale.scores[codes, 0])
+    return names, columns
+
+
 def predictive(posterior: Posterior, data: Any) -> str:
     """Posterior predictive check against the data of the fit; nothing without data."""
     if data is None or posterior.n_variables > MOST_CHECKED:
@@ -178,7 +199,10 @@ def predictive(posterior: Posterior, data: Any) -> str:
 
     models = int(np.clip(3000 // posterior.n_variables, 20, 50))
     check = predictive_check(posterior, data, n_models=models, sweeps=50, max_rows=1000)
+    several = check.levels is not None
     words = {"means": "variables", "pairs": "pairs", "triples": "triples", "ones": "number of ones per row"}
+    if several:
+        words |= {"means": "levels", "pairs": "pairs of levels", "ones": "sum of the levels of a row"}
     rows = []
     for kind, part in check.parts().items():
         if not len(part.observed):
@@ -192,8 +216,11 @@ def predictive(posterior: Posterior, data: Any) -> str:
     pictures = "".join(
         charts.scatter(part.observed, part.mean, "in the data", "in the model", caption)
         for part, caption in (
-            (check.means, "Frequency of ones of every variable."),
-            (check.pairs, "Frequency of joint ones of every pair."),
+            (check.means, f"Frequency of {'every level' if several else 'ones'} of every variable."),
+            (
+                check.pairs,
+                f"Frequency of {'all pairs of levels' if several else 'joint ones'} of every pair.",
+            ),
             (check.triples, "Frequency of joint ones of triples."),
         )
         if len(part.observed)
@@ -207,7 +234,8 @@ def predictive(posterior: Posterior, data: Any) -> str:
         "the data lie within the range of these data sets, and dots lie on the line.</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Predictive check"><table '
         'class="plain-table">'
-        '<thead><tr><th class="word" scope="col">frequency of ones of</th><th scope="col">compared</th>'
+        f'<thead><tr><th class="word" scope="col">frequency of {"" if several else "ones of"}</th>'
+        '<th scope="col">compared</th>'
         '<th scope="col">within range</th><th class="word" scope="col">farthest</th><th '
         'scope="col">z</th></tr></thead>'
         f'<tbody>{"".join(rows)}</tbody></table></div><div class="charts">{pictures}</div></section>'

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.posterior.columns import signed
+from edgewise.posterior.levels import STRENGTH, measures
 from edgewise.posterior.verdict import SET_BY_PRIOR, WORDS, Verdict
 from edgewise.priors import BetaInclusion, GammaSlab
-from edgewise.report import charts
+from edgewise.report import charts, kinds
 
 if TYPE_CHECKING:
     from edgewise.posterior.diagnostics import Diagnostics
@@ -79,7 +80,7 @@ def question(posterior: Posterior) -> str:
     candidates = "pairs" if posterior.features.pairs_only else "cliques"
     sizes = "" if posterior.features.pairs_only else f" of two to {posterior.features.max_order} variables"
     return paragraphs(
-        f"Which of {plural(posterior.n_variables, 'binary variable')} depend on each other "
+        f"Which of {kinds.variables(posterior)}{kinds.level_range(posterior)} depend on each other "
         "<em>directly</em>, "
         "that is, when all other variables are held fixed; how strongly; and how sure can we be? "
         f"The data are {rows:,.10g} rows; every one of {posterior.features.n_cliques:,} {candidates}{sizes} "
@@ -148,16 +149,21 @@ def _strongest(posterior: Posterior) -> str:
     if not len(sure):
         return "No single edge is more likely present than absent."
     order = sure[np.argsort(-np.abs(given[sure]), kind="stable")][:3]
+    measure = measures(posterior)
+
+    def size(k: int) -> str:
+        if measure[k] == STRENGTH:
+            return f"strength {given[k]:.2f}"
+        return f"{'positive' if given[k] > 0 else 'negative'}, {_signed(given[k])}"
+
     parts = [
-        f"{label(posterior, int(k))} ({'positive' if given[k] > 0 else 'negative'}, {_signed(given[k])}, "
-        f"inclusion probability {inclusion[k]:.2f})"
-        for k in order
+        f"{label(posterior, int(k))} ({size(k)}, inclusion probability {inclusion[k]:.2f})" for k in order
     ]
-    return (
-        f"The strongest among the probable ones: {'; '.join(parts)}. A coupling of 1 multiplies the "
-        "odds of one "
-        "variable by e = 2.7 when the other one switches from 0 to 1 and nothing else changes."
-    )
+    example = ""
+    if not posterior.scales.all_binary:
+        words = kinds.reading(posterior, int(order[0]), float(given[order[0]]))
+        example = f" In words, for the first: {escape(words)}, all else being equal." if words else ""
+    return f"The strongest among the probable ones: {'; '.join(parts)}.{example} {kinds.unit(posterior)}"
 
 
 def _signed(value: float) -> str:
@@ -169,13 +175,19 @@ def edge_help(posterior: Posterior) -> str:
     return (
         "PIP: posterior inclusion probability, with its Monte Carlo error (MCSE). BF: Bayes factor for "
         "presence, "
-        "with &lt; and &gt; where the number of draws gives only a bound. Couplings are log odds in "
-        "0/1 coding"
-        + (" (divide by 4 for Ising couplings)" if posterior.features.pairs_only else "")
-        + "; R-hat and ESS are blank where an indicator never flips."
+        f"with &lt; and &gt; where the number of draws gives only a bound. {_coding(posterior)}"
+        "; R-hat and ESS are blank where an indicator never flips."
         ' <span class="screen-only">Click a heading to sort, a row to select its first variable in the '
         "network.</span>"
     )
+
+
+def _coding(posterior: Posterior) -> str:
+    if not posterior.scales.all_binary:
+        text = "Couplings are log odds between the ends of both scales"
+        return text + ("; with a nominal variable, strengths of matrices" * kinds.has_matrices(posterior))
+    text = "Couplings are log odds in 0/1 coding"
+    return text + (" (divide by 4 for Ising couplings)" if posterior.features.pairs_only else "")
 
 
 def evidence_help(thresholds: tuple[float, float]) -> str:
@@ -204,7 +216,9 @@ def prior_words(posterior: Posterior) -> str:
         )
     else:
         slab = f"included parameters were N(0, {prior.slab.sigma0:g}<sup>2</sup>)"
-    words = f"{inclusion}; {slab}; biases were N(0, {prior.bias.sd:g}<sup>2</sup>)"
+    several = not posterior.scales.all_binary
+    biases = "differences of the thresholds of two levels" if several else "biases"
+    words = f"{inclusion}; {slab}; {biases} were N(0, {prior.bias.sd:g}<sup>2</sup>)"
     special = []
     if prior.forced:
         special.append(f"{plural(len(prior.forced), noun)} always included")
@@ -225,6 +239,12 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         if pairs
         else "θ<sub>α</sub> ∏<sub>i∈α</sub> x<sub>i</sub>"
     )
+    formula = (
+        f" (Ising or Boltzmann machine), P(x) ∝ exp(Σ θ<sub>i</sub> x<sub>i</sub> + Σ {energy}) with x in "
+        "{0, 1}"
+    )
+    if not posterior.scales.all_binary:
+        formula = f", {kinds.model(posterior)}"
     engine = str(info.get("engine", "unknown"))
     how = ENGINES.get(engine, "Markov chain Monte Carlo")
     chain = f"{plural(posterior.n_chains, 'chain')} of {posterior.n_draws:,} kept draws"
@@ -243,11 +263,10 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
     versions = info.get("versions") or {}
     software = ", ".join(f"{escape(str(name))} {escape(str(value))}" for name, value in versions.items())
     some, strong = thresholds
+    couplings = "couplings and strengths of matrices" if kinds.has_matrices(posterior) else "couplings"
     text = paragraphs(
-        f"We modelled {plural(posterior.n_variables, 'binary variable')} "
-        f"({float(posterior.statistics.n_rows):,.10g} rows) by a {order} Markov random field (Ising or "
-        "Boltzmann "
-        f"machine), P(x) ∝ exp(Σ θ<sub>i</sub> x<sub>i</sub> + Σ {energy}) with x in {{0, 1}}, and "
+        f"We modelled {kinds.variables(posterior)}{kinds.level_range(posterior)} "
+        f"({float(posterior.statistics.n_rows):,.10g} rows) by a {order} Markov random field{formula}, and "
         "inferred its "
         "structure and parameters jointly under a spike-and-slab prior (Chen &amp; Welling, 2012): "
         f"{prior_words(posterior)}.{_left_out(posterior)}",
@@ -256,7 +275,7 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         + f".{stop}{' ' + quality if quality else ''}",
         "We report posterior inclusion probabilities and Bayes factors of presence against absence, called "
         f"evidence from {some:g} and strong evidence from {strong:g}, and their inverses for absence; "
-        "couplings "
+        f"{couplings} "
         "are averaged over structures, with 95 % highest-density intervals.",
         f"Software: {software}." if software else "",
         "Reference: Y. Chen and M. Welling (2012). Bayesian structure learning for Markov random "

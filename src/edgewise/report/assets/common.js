@@ -52,7 +52,7 @@ function describe(page, k) {
     edgeLabel(page, k, 60),
     "inclusion probability " + probability(data.pip[k]) + " (± " + number(data.mcse[k], 3) + ")",
     "log10 Bayes factor " + bayesFactor(data, k) + ": " + WORDS[data.evidence[k]],
-    "coupling if included " + number(data.given[k], 2) + " (log odds)",
+    (page.matrices && page.matrices[k] ? "strength" : "coupling") + " if included " + number(data.given[k], 2) + " (log odds)",
   ];
   return lines.join("\n");
 }
