@@ -19,6 +19,13 @@ CELLS = (
     "\0", '"', "=1+1", "x" * 200,
 )  # fmt: skip
 SEPARATORS = (",", ";", "\t", "|", ", ", "\n", "\r\n", "\r", '"', "")
+WISHES: dict[str, tuple[Any, ...]] = {
+    "kinds": ({"a": "ordinal"}, {"a..c": "nominal"}, "ordinal", {"a": "blume-capel:1"}, {"x0": "nominal"}, 3),
+    "levels": ({"a": [0, 1, 2]}, {"x0": ["yes", "no"]}, {"a": []}, {"a": "abc"}, {"x1": [None]}, []),
+    "blank": ([0], ["?", -9], {"a": [1]}, "x", [None], [[]]),
+    "cut": ("a>=1", "a/3", ["x0>0", "b==x"], {"x1": 2}, "a", ">", "a/", 7),
+    "binarize": (">0", "==x", "", 5),
+}
 
 
 def rows_of(rng: np.random.Generator, n: int = 30, p: int = 4) -> np.ndarray:
@@ -104,13 +111,16 @@ class Door:
             options[recipe.choose(("columns", "drop_columns", "names", "group"))] = recipe.choose(
                 ("a", ["a", "b"], [0, 1], [-1], 5, [[]], ["nobody"], None, list("wxyz"))
             )
+        if recipe.below(3) == 0:
+            name = recipe.choose(tuple(WISHES))
+            options[name] = recipe.choose(WISHES[name])
         try:
             read = read_data(source, **options)
         except (DataError, FileError) as error:
             return worded(error)
         values = read.values()
-        if values.size and values.max() > 1:
-            raise Escaped("a cell is neither 0 nor 1")
+        if not (values < read.scales.levels).all():
+            raise Escaped("a cell is no level")
         return f"read #{read.digest()[:12]}"
 
 
@@ -142,14 +152,17 @@ class Memory:
         for name in ("sample_weight", "columns", "drop_columns", "names", "group"):
             if recipe.below(4) == 0:
                 given[name] = self._option(recipe, len(table))
+        if recipe.below(3) == 0:
+            name = recipe.choose(tuple(WISHES))
+            given[name] = recipe.choose(WISHES[name])
         masked = isinstance(source, np.ma.MaskedArray) and np.ma.getmaskarray(source)
         try:
             read = read_data(source, **given)
         except (DataError, FileError) as error:
             return worded(error)
         values = read.values()
-        if values.size and values.max() > 1:
-            raise Escaped("a cell is neither 0 nor 1")
+        if not (values < read.scales.levels).all():
+            raise Escaped("a cell is no level")
         weights = np.ones(1) if read.weights is None else read.weights
         if not (np.isfinite(weights).all() and weights.min() >= 0):
             raise Escaped("a row has a weight that is no number")

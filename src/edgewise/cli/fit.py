@@ -211,7 +211,7 @@ def fit(
 
     edgewise fit scale.csv --ordinal item1..item17 --nominal city --blank=-9 --missing drop
 
-    edgewise fit scale.csv --levels "mood=never,sometimes,often" --cut "age>=30,50"
+    edgewise fit scale.csv --levels mood=never,sometimes,often --cut age/4
 
     zcat big.csv.gz | edgewise fit - -o big --json > big.json
 

@@ -30,7 +30,7 @@ from edgewise.data.selection import Selection, as_list, select
 from edgewise.data.several import Several, settle
 from edgewise.data.sources import open_table
 from edgewise.data.table import BinaryData, Data, LevelData
-from edgewise.data.wishes import Wishes, parse_wishes
+from edgewise.data.wishes import LABEL, Wishes, parse_wishes
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.reading import physical_memory
 from edgewise.scales import BINARY, NOMINAL, Scale, Scales
@@ -132,7 +132,7 @@ def read_data(
     dropped = [] if drop_columns is None else [str(column) for column in as_list(drop_columns)]
     data = _Reading(table, selection, sample_weight, dropped, missing, constant, wishes).run()
     known = blank.values() if isinstance(blank, Mapping) else [] if blank is None else [blank]
-    said = [label for part in known for label in ([part] if isinstance(part, str | int | float) else part)]
+    said = [label for part in known for label in ([part] if isinstance(part, LABEL) else part)]
     return replace(data, blanks=tuple(said)) if said else data
 
 

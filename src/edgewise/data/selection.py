@@ -41,7 +41,9 @@ def select(
     chosen = list(range(len(names)))
     if columns is not None:
         asked = as_list(columns, "columns")
-        chosen = [place for column in asked for place in find_columns(names, column, "columns", problems, places)]
+        chosen = [
+            place for column in asked for place in find_columns(names, column, "columns", problems, places)
+        ]
         for column, times in Counter(chosen).items():
             if times > 1:
                 problems.append(Fault(NAMES, f"columns names {names[column]!r} twice; name it once."))

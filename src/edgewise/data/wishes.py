@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from edgewise.data.cuts import Cut, parse_cut
 from edgewise.data.labels import level_key, plain_label
 from edgewise.data.problems import NAMES, Fault, listing
@@ -44,6 +46,7 @@ class Wish:
 
 
 NOTHING = Wish()
+LABEL = str | int | float | np.generic
 
 
 @dataclass
@@ -128,6 +131,9 @@ def _labels(labels: Any, column: Any) -> tuple[Any, ...]:
             f"'sometimes', 'often']; not {labels!r}."
         )
     listed = tuple(plain_label(label) for label in labels)
+    for label in listed:
+        if not isinstance(label, LABEL):
+            raise DataError(f"The levels of {column!r} must be words or numbers; not {label!r}.")
     keys = [level_key(label) for label in listed]
     twice = [label for k, label in enumerate(listed) if keys[k] in keys[:k]]
     if twice:
@@ -140,7 +146,12 @@ def _labels(labels: Any, column: Any) -> tuple[Any, ...]:
 
 
 def _keys(labels: Any) -> frozenset[Any]:
-    listed = [labels] if isinstance(labels, str | int | float) else list(labels)
+    listed = [labels] if isinstance(labels, LABEL) or not hasattr(labels, "__iter__") else list(labels)
+    for label in listed:
+        if not isinstance(label, LABEL):
+            raise DataError(
+                f"blank takes labels, words or numbers, for instance [-9, 'None']; not {label!r}."
+            )
     return frozenset(level_key(label) for label in listed)
 
 
