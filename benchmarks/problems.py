@@ -88,11 +88,12 @@ _REAL: dict[str, Callable[[], Problem]] = {
 }
 
 
-def reference_names() -> list[str]:
+def reference_names(everything: bool = False) -> list[str]:
     """Names of the problems with exact references, cheapest first."""
     small, large = list(REAL[:3]), list(REAL[3:])
     block = [f"block_n{rows}_s{seed}" for seed in BLOCK_SEEDS for rows in BLOCK_ROWS]
-    return (small if has_real_data() else []) + block + (large if has_real_data() else [])
+    real = everything or has_real_data()
+    return (small if real else []) + block + (large if real else [])
 
 
 def load(name: str) -> Problem:

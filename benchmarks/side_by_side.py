@@ -140,12 +140,12 @@ def compiling(python: str, engine: str, repeats: int) -> dict[str, float]:
     return {"cold minus warm": min(cold) - min(warm), "to the first iteration": min(first)}
 
 
-def main() -> None:
+def main(arguments: argparse.Namespace | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.side_by_side", description=__doc__)
     parser.add_argument("other", help="Python of the environment of the other version")
     parser.add_argument("--repeats", type=int, default=4)
     parser.add_argument("--fresh", action="store_true", help="compute again what is stored")
-    arguments = parser.parse_args()
+    arguments = arguments or parser.parse_args()
     pythons = {"before": arguments.other, "now": sys.executable}
     rows = []
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:

@@ -24,6 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "executed",
     "generated",
+    "stored",
     "checked",
 ]
 exclude_patterns = ["_extensions", "_static", "images", "reproduction"]

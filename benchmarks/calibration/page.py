@@ -240,16 +240,27 @@ read probabilities between .5 and .9 as *no evidence*, and intervals as narrower
 """
 
 
-def write() -> None:
-    """Both pages and their pictures."""
-    found: Found = {
+def everything() -> Found:
+    """What has been computed so far."""
+    return {
         (world, method): part
         for world in WORLDS
         for method in METHODS
         if (part := gathered(method, world)) is not None
     }
+
+
+def texts() -> dict[str, str]:
+    """Both pages, by name; they hold no more than what is stored."""
+    found = everything()
+    return {"calibration": calibration(found), "pseudo-likelihood": misleading(found)}
+
+
+def write() -> None:
+    """Both pages and their pictures."""
+    found = everything()
     pictures.draw_ranks(found, WORLDS, DOCS / "images" / "calibration-ranks.png")
     pictures.draw_reliability(found, WORLDS, DOCS / "images" / "calibration-reliability.png")
-    for name, text in (("calibration.md", calibration(found)), ("pseudo-likelihood.md", misleading(found))):
-        with replacing(DOCS / name, "utf-8") as file:
+    for name, text in texts().items():
+        with replacing(DOCS / f"{name}.md", "utf-8") as file:
             file.write(text)

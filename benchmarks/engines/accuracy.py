@@ -98,7 +98,7 @@ def beyond(total: float, noise: float) -> float:
 def main(arguments: argparse.Namespace) -> None:
     rows = []
     worst = dict.fromkeys(LIMITS, 0.0)
-    for name in reference_names():
+    for name in reference_names(arguments.stored):
         if arguments.only not in name or not (DIRECTORY / f"{name}.json").exists():
             continue
         result = kept_result(

@@ -60,7 +60,7 @@ def measure(name: str) -> dict[str, Any]:
 
 def main(arguments: argparse.Namespace) -> None:
     rows = []
-    for name in LARGE if has_real_data() else ():
+    for name in LARGE if arguments.stored or has_real_data() else ():
         if arguments.only not in name:
             continue
         compute = (lambda: None) if arguments.stored else lambda name=name: measure(name)

@@ -2,21 +2,17 @@
 
 - ``{public} edgewise.plots``: every public name of a module, from its docstring, none forgotten;
 - ``{commands}``: every command with all its options, from the command's own help;
-- ``{results} accuracy``: a table of ``benchmarks/results``, as the benchmark prints it;
 - ``{claims}``: how the claims of the paper fared, counted in ``docs/reproduction``;
 - ``{citation}``: CITATION.cff as a BibTeX entry.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import csv
 import enum
 import fnmatch
 import importlib
 import inspect
-import io
 import re
 import sys
 from collections import Counter
@@ -111,22 +107,6 @@ def meaning(one: Any) -> str:
     return f"{told} Default: {default}."
 
 
-def results(table: str, *_: str) -> str:
-    """A stored table, printed by the benchmark that made it, without what it says on the way."""
-    if str(ROOT) not in sys.path:
-        sys.path.append(str(ROOT))
-    name, _, number = table.partition(":")
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
-        importlib.import_module(f"benchmarks.engines.{name}").main(
-            argparse.Namespace(stored=True, fresh=False, only="")
-        )
-    tables = re.findall(r"(?:^\|.*\n?)+", told.getvalue(), re.M)
-    if not tables:
-        raise ValueError(f"benchmarks/results/{name} has no table")
-    return tables[int(number or 0)].strip()
-
-
 def claims() -> str:
     """One line per verdict on the claims of the paper, with their number."""
     with (ROOT / "docs" / "reproduction" / "claims.csv").open(encoding="utf-8", newline="") as file:
@@ -160,7 +140,7 @@ def citation() -> str:
     return "```bibtex\n" + "\n\n".join(texts) + "\n```"
 
 
-MAKERS = {"public": public, "commands": commands, "results": results, "claims": claims, "citation": citation}
+MAKERS = {"public": public, "commands": commands, "claims": claims, "citation": citation}
 
 
 def after_reading_source(app: Sphinx, name: str, source: list[str]) -> None:

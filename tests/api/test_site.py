@@ -18,7 +18,7 @@ EXTENSIONS = ROOT / "docs" / "_extensions"
 CONFIGURATION = f"""
 import sys
 sys.path.insert(0, {str(EXTENSIONS)!r})
-extensions = ["myst_parser", "executed", "generated", "checked"]
+extensions = ["myst_parser", "executed", "generated", "stored", "checked"]
 executed_long = ["long"]
 """
 
@@ -100,7 +100,8 @@ def test_blocks_are_run_in_order_and_their_outputs_shown(tmp_path: Path) -> None
         ("[no place](#nothing)", "nothing"),
         ('<a href="nothing.html">raw</a>', "links to nothing.html, which is not there"),
         ('<script src="https://cdn.example/x.js"></script>', "from the network"),
-        ("```{results} nothing\n```", "nothing"),
+        ("<!-- results: nothing -->\n| a |\n|---|\n| 1 |", "stored results: No module named"),
+        ("<!-- results: memory -->\n| a |\n|---|\n| 1 |", "the table memory is not what is stored"),
     ],
 )
 def test_what_is_wrong_with_a_page_fails_the_build(broken: str, complaint: str, tmp_path: Path) -> None:
