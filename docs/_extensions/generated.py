@@ -14,7 +14,6 @@ import fnmatch
 import importlib
 import inspect
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
