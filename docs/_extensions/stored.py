@@ -1,8 +1,8 @@
 """Tables and pages of measured numbers, from what the benchmarks have stored under ``benchmarks/results``.
 
 A comment before a table of a page, ``<!-- results: accuracy -->``, says which benchmark has made it
-(``speed:1`` is its second table). The build shows what is stored, and complains where the page says something else, so that
-neither can grow old. ``python docs/_extensions/stored.py`` writes the tables of all pages anew.
+(``speed:1`` is its second table). The build shows what is stored, and complains where the page says
+something else, so that neither can grow old. ``python docs/_extensions/stored.py`` writes the tables of all pages anew.
 """
 
 from __future__ import annotations
