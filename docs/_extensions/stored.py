@@ -2,7 +2,7 @@
 
 A comment before a table of a page, ``<!-- results: accuracy -->``, says which benchmark has made it
 (``speed:1`` is its second table). The build shows what is stored, and complains where the page says
-something else, so that neither can grow old. ``python docs/_extensions/stored.py`` writes the tables of all pages anew.
+something else, so that neither can grow old. ``python docs/_extensions/stored.py`` writes all tables anew.
 """
 
 from __future__ import annotations
