@@ -37,6 +37,7 @@ CHANGES = (
     "particle: births and deaths of cold candidates, stirring by the number of independent directions",
     "particle: parameters are redrawn in a fresh random order",
     "exact, particle: one set of moves for both engines, and swaps come first in an iteration of either",
+    "particle: swaps between rivals found in warm-up, and fewer of any pair",
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.engines.common import LineEngine, is_free
+from edgewise.engines.rivals import lingering, rival_pairs, rival_rates
 from edgewise.kernels import codes
 
 PROPOSING_SHARE = 0.25
@@ -54,7 +55,8 @@ class ParticleSettings:
     thin : int
         Iterations between kept draws.
     swaps : int
-        Swaps tried per iteration; -1 is one for every four variables.
+        Swaps of any pair tried per iteration, beside those of known rivals; -1 is one for every eight
+        variables.
     """
 
     noise: float = 0.3
@@ -97,6 +99,7 @@ class ParticleEngine(LineEngine):
         self._arrays["watched"] = np.zeros(1)
         self._screen()
         self._choose_cold_moves()
+        self._set_rivals(np.zeros((0, 2), np.int64))
 
     def _fit_swarm(self, n: int) -> None:
         """Give the swarm `n` particles, repeating or leaving out present ones."""
@@ -121,7 +124,7 @@ class ParticleEngine(LineEngine):
 
     def _derive(self) -> None:
         from edgewise.kernels.plain_swarm import PlainSwarm
-        from edgewise.kernels.state import Scan
+        from edgewise.kernels.state import Rivals, Scan
         from edgewise.kernels.swarm import Swarm
 
         arrays = self._arrays
@@ -146,7 +149,7 @@ class ParticleEngine(LineEngine):
         # Neighbouring decisions should not share variables: their noise would be correlated.
         order = np.random.default_rng(arrays["seed"]).permutation(len(rate))
         hot = order[rate[order] > 0]
-        swaps = self.settings.swaps if self.settings.swaps >= 0 else max(1, p // 4)
+        swaps = self.settings.swaps if self.settings.swaps >= 0 else max(1, p // 8)
         self._scan = Scan(
             hot=hot,
             probability=rate[hot],
@@ -154,6 +157,7 @@ class ParticleEngine(LineEngine):
             cold_flips=min(p, len(rate) - len(hot)),
             cold_moves=int(arrays["cold_moves"][0]),
             swaps=swaps if pairs_only else 0,
+            rivals=Rivals(arrays["rivals"], arrays["rival_rate"], arrays["rival_tallies"]),
         )
 
     def _screen(self) -> None:
@@ -180,9 +184,12 @@ class ParticleEngine(LineEngine):
         arrays["watched"] += (self.iteration - 1) % self.adapt_every + 1
         if self.iteration >= 2 * self.adapt_every:
             self._choose_scan()
+            self._choose_rivals()
         if self.iteration < BUDGET_AT * self.warm_up:
+            seen = arrays["tallies"][codes.SEEN].copy()
             for name in ("tallies", "watched"):
                 arrays[name] *= 0.3
+            arrays["tallies"][codes.SEEN] = seen
         elif self.iteration < self.warm_up:
             self._choose_budget()
         self._choose_sites()
@@ -193,16 +200,47 @@ class ParticleEngine(LineEngine):
         self._derive()
         self._renew()
 
+    def _share(self) -> np.ndarray:
+        """How often each candidate has been active in warm-up."""
+        tallies = self._arrays["tallies"]
+        tries, found = tallies[codes.TRIES], tallies[codes.INCLUSION] + tallies[codes.OCCUPIED]
+        share: np.ndarray = found / (tries + self._arrays["watched"])
+        return share
+
     def _choose_scan(self) -> None:
         """Hot are the candidates that have been active for a share of the warm-up worth a visit."""
-        tries, inclusion, *_, occupied = self._arrays["tallies"]
-        share = (inclusion + occupied) / (tries + self._arrays["watched"])
+        share = self._share()
         rate = np.clip(8.0 * share * (1 - share), LOWEST_RATE, 1.0)
         if len(rate) > ALL_HOT:
             rate[8.0 * share < LOWEST_RATE] = 0.0
         rate[~is_free(self.problem.prior.status)] = 0.0
         self._arrays["scan"][:] = rate
         self._choose_cold_moves()
+
+    def _choose_rivals(self) -> None:
+        """Who competes with whom, as long as warm-up is young; then how often they are swapped."""
+        arrays, share = self._arrays, self._share()
+        decisions = float(arrays["scan"].sum())
+        if self.iteration <= max(BUDGET_AT * self.warm_up, 2 * self.adapt_every):
+            if self._chain.graph.members.shape[1] > 2:
+                return
+            members, free = self.problem.features.members, is_free(self.problem.prior.status)
+            pairs = rival_pairs(share, free, self._correlations(), members, self._rules.pair_index)
+            # Swaps that follow each other should not share variables.
+            pairs = np.random.default_rng(arrays["seed"]).permutation(pairs)
+            self._set_rivals(pairs)
+            arrays["rival_rate"] = rival_rates(pairs, share, decisions)
+        elif self.iteration == self.warm_up:
+            occupied, lingered = arrays["tallies"][[codes.OCCUPIED, codes.LINGERED]] / arrays["watched"]
+            slowness = lingering(occupied, codes.LAG * lingered)
+            arrays["rival_rate"] = rival_rates(
+                arrays["rivals"], share, decisions, slowness, arrays["rival_tallies"]
+            )
+
+    def _set_rivals(self, pairs: np.ndarray) -> None:
+        self._arrays["rivals"] = pairs
+        self._arrays["rival_rate"] = np.zeros(len(pairs))
+        self._arrays["rival_tallies"] = np.zeros((2, len(pairs)))
 
     def _choose_cold_moves(self) -> None:
         """As many births of cold candidates, and deaths, as there are active ones."""
@@ -231,14 +269,21 @@ class ParticleEngine(LineEngine):
 
         The participation ratio of their correlations, tr(R)^2 / tr(R^2), less what is noise in R.
         """
+        R = self._correlations()
+        p = np.count_nonzero(np.diag(R))
+        w = self._source.w
+        squares = float((R**2).sum()) - p * (p - 1) * float((w / w.sum()) @ (w / w.sum()))
+        return p * p / max(squares, p) if p else 1.0
+
+    def _correlations(self) -> np.ndarray:
+        """Correlations of the variables over the particles; zero where a variable does not vary."""
         X, w = self._source.X, self._source.w
         share = w / w.sum()
         centred = (X - (X @ share)[:, None]) * np.sqrt(share)
         spread = np.sqrt((centred**2).sum(axis=1))
-        centred = centred[spread > 0] / spread[spread > 0, None]
-        p = len(centred)
-        squares = float(((centred @ centred.T) ** 2).sum()) - p * (p - 1) * float(share @ share)
-        return p * p / max(squares, p) if p else 1.0
+        centred /= np.where(spread > 0, spread, 1.0)[:, None]
+        found: np.ndarray = centred @ centred.T
+        return found
 
     def _mixing_time(self) -> float:
         """Sweeps of Gibbs sampling after which the variables have forgotten their states, on average."""
@@ -281,4 +326,5 @@ class ParticleEngine(LineEngine):
             "weight_ess": float(counters[codes.ESS_SUM] / max(counters[codes.ESS_COUNT], 1.0)),
             "particles": float(self._arrays["X"].shape[1]),
             "sites": float(self._arrays["sites"][0]),
+            "rivals": float(len(self._arrays["rivals"])),
         }

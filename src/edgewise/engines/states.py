@@ -13,20 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.engines.common import ChainEngine
+from edgewise.engines.common import ChainEngine, is_free
 from edgewise.engines.protocol import Engine, Problem
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED
 from edgewise.scales import root_mean_squares
 
 # Arrays that grow with the number of particles, along their last axis.
 _SWARM = ("X", "F", "w", "lanes")
+# Rivals are as many as warm-up has found, along these axes.
+_RIVALS = {"rivals": 0, "rival_rate": 0, "rival_tallies": 1}
 _STATES = ("X", "particles")
 _STREAMS = ("stream", "lanes")
 _PARAMETERS = ("theta", "values")
 _LEVEL_DATA = ("feature_singles", "feature_sums")
 _DATA = ("rows", "singles", "sums", "totals", "single_totals")
 _GRAPH = ("degree", "adjacent", "listed", "place", "counts")
-_MAY_BE_LOST = ("tallies", "moments.weights", "point")
+_MAY_BE_LOST = ("tallies", "rival_tallies", "moments.weights", "point")
 _LARGEST = 1e8
 _LARGEST_SUM = 1e18
 # Its square, and the inverse of that, are numbers.
@@ -63,6 +65,8 @@ def check_state(
             raise ValueError(f"its particles are split at {int(state['split'][0])} of {len(state['w'])}")
         _check_graph(problem, state)
         _check_moments(state)
+        if "rivals" in state:
+            _check_rivals(problem, state)
         if "blocks" in state:
             _check_levels(problem, state)
     clock = state.get("iteration", state.get("clock"))
@@ -86,6 +90,8 @@ def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
         given, right = array.shape, like.shape
         if name in _SWARM and len(particles) == 1:
             given, right = given[:-1], right[:-1]
+        if name in _RIVALS and array.ndim == like.ndim:
+            given, right = (tuple(np.delete(shape, _RIVALS[name])) for shape in (given, right))
         if array.dtype != like.dtype or given != right or array.ndim != like.ndim:
             raise ValueError(
                 f"{name!r} is {array.dtype} {array.shape} where {like.dtype} {like.shape} is needed"
@@ -114,8 +120,10 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         low, high = -n_rows * (1 + 1e-9), n_rows * (1 + 1e-9)
     elif name in ("hyper", "bias_scale", "scale", "width"):
         low, high = np.finfo(np.float64).tiny, _LARGEST**2
-    elif name in ("scan", "clique_centres", "centres"):
+    elif name in ("scan", "rival_rate", "clique_centres", "centres"):
         low, high = 0, 1
+    elif name == "rivals":
+        low, high = 0, n_cliques - 1
     elif name in ("theta", "blocks", "values", "bias", "biases", "momentum", "bias_momentum"):
         low, high = -_LARGEST, _LARGEST
     elif name == "cursor":
@@ -149,6 +157,19 @@ def _check_moments(state: Mapping[str, np.ndarray]) -> None:
         room = [len(state[f"moments.{name}"]) for name in ("phi", "snapshots", "weights")]
         if any(not 0 <= filled <= most for filled, most in zip(state["moments.filled"], room)):
             raise ValueError("more draws are added up than there is room for")
+
+
+def _check_rivals(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
+    pairs = state["rivals"]
+    if {state[name].shape[axis] for name, axis in _RIVALS.items()} != {len(pairs)}:
+        raise ValueError("its rivals and their rates are not equally many")
+    members = problem.features.members
+    first, second = members[pairs[:, 0]], members[pairs[:, 1]]
+    shared = (first[:, :2, None] == second[:, None, :2]).sum(axis=(1, 2))
+    if np.any(shared != 1) or np.any(first[:, 2:] >= 0) or np.any(second[:, 2:] >= 0):
+        raise ValueError("two rivals are no pairs with one variable in common")
+    if not is_free(problem.prior.status[pairs]).all():
+        raise ValueError("a rival is forced or forbidden")
 
 
 def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:

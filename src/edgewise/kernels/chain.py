@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgewise.kernels.codes import OCCUPIED
+from edgewise.kernels.codes import LAG, LINGERED, OCCUPIED, SEEN
 from edgewise.kernels.compiling import answer, entry, kernel, question
 from edgewise.kernels.graph import shuffle_active
 from edgewise.kernels.hyper import draw_hyper, is_free
@@ -12,7 +12,7 @@ from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_bias, visit_clique
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.sources import refresh, settle
 from edgewise.kernels.state import FullScan, Scan, record, room_left
-from edgewise.kernels.swaps import visit_swap
+from edgewise.kernels.swaps import visit_rivals, visit_swap
 
 
 @question
@@ -42,6 +42,24 @@ def visit_hot(scan, rules, sums, chain, source, work):
             what |= REDRAW
         if what:
             settle(source, visit_clique(a, what, 0.0, rules, sums, chain, source, work), chain)
+
+
+@question
+def swap_rivals(scan, rules, sums, chain, source, work):
+    """Swaps between the rivals that a scan knows."""
+
+
+@answer(swap_rivals, FullScan)
+def _knows_none(scan, rules, sums, chain, source, work):
+    pass
+
+
+@answer(swap_rivals, Scan)
+def _known_rivals(scan, rules, sums, chain, source, work):
+    for number in range(scan.rivals.rate.shape[0]):
+        if uniform(chain.stream) < scan.rivals.rate[number]:
+            moved = visit_rivals(number, scan.rivals, rules, sums, chain, source, work)
+            settle(source, moved, chain)
 
 
 @question
@@ -79,11 +97,25 @@ def iterate(scan, rules, sums, chain, source, work):
     """Swaps, indicators, active parameters, biases, hyper-parameters."""
     for _ in range(scan.swaps):
         settle(source, visit_swap(rules, sums, chain, source, work), chain)
+    swap_rivals(scan, rules, sums, chain, source, work)
     visit_hot(scan, rules, sums, chain, source, work)
     visit_others(scan, rules, sums, chain, source, work)
     for i in range(chain.bias.shape[0]):
         settle(source, visit_bias(i, rules, sums, chain, source, work), chain)
     draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
+
+
+@kernel
+def watch(iteration, graph, tallies):
+    """Count which candidates are active, and at fixed iterations which of them were at the last such one."""
+    for position in range(graph.counts[0]):
+        tallies[OCCUPIED, graph.listed[position]] += 1.0
+    if iteration % LAG == 0:
+        for a in range(graph.place.shape[0]):
+            active = graph.place[a] >= 0
+            if active and tallies[SEEN, a] > 0.0:
+                tallies[LINGERED, a] += 1.0
+            tallies[SEEN, a] = 1.0 if active else 0.0
 
 
 @entry
@@ -97,13 +129,12 @@ def run_chain(rules, sums, chain, source, scan, work, iteration, iterations, thi
     if iterations == 0:
         refresh(source, 0, chain)
     for step in range(iterations):
-        if thin > 0 and not room_left(chain.graph.counts[0], recorder):
+        if thin > 0 and not room_left(chain.graph.place.shape[0], recorder):
             return step
         refresh(source, iteration + step, chain)
         iterate(scan, rules, sums, chain, source, work)
         if thin < 0:
-            for position in range(chain.graph.counts[0]):
-                chain.tallies[OCCUPIED, chain.graph.listed[position]] += 1.0
+            watch(iteration + step + 1, chain.graph, chain.tallies)
         elif (iteration + step + 1) % thin == 0:
             record(chain, recorder)
     return iterations

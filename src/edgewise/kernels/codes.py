@@ -8,9 +8,11 @@ COMMON, SEPARATE, FORCED, FORBIDDEN = 0, 1, 2, 3
 
 # Rows of a chain's tallies, one column per candidate. TRIES: decisions of its indicator; INCLUSION: sum over
 # them of the probability that it was active afterwards; BIRTHS, DEATHS: accepted ones; DEATH_TRIES: decisions
-# made while it was active; OCCUPIED: iterations of warm-up at whose end it was active.
-TRIES, INCLUSION, BIRTHS, DEATHS, DEATH_TRIES, OCCUPIED = range(6)
-TALLIES = 6
+# made while it was active; OCCUPIED: iterations of warm-up at whose end it was active. Every LAG iterations
+# of warm-up SEEN is whether it is active, and LINGERED counts how often it was the last time too.
+TRIES, INCLUSION, BIRTHS, DEATHS, DEATH_TRIES, OCCUPIED, SEEN, LINGERED = range(8)
+TALLIES = 8
+LAG = 10
 
 # Counters of a chain. NOISE_SUM and NOISE_COUNT have two entries each: decisions of indicators, then redrawn
 # parameters; DECISIONS counts both.

@@ -22,7 +22,9 @@ them. ``rows[g]`` N, ``singles[g, i]`` s_i and ``cliques[g, a]`` s_a of stratum 
 **Scan** says what an iteration visits; learned in warm-up and frozen when it ends, because a choice that
 depends on the state breaks reversibility. ``hot`` candidates have their indicators decided with
 ``probability``; ``cold_flips`` cold candidates are tried alike in both states, ``cold_moves`` births and
-deaths choose as (7.3) says; then all active parameters are redrawn. A **FullScan** has no cold candidates and
+deaths choose as (7.3) says; then all active parameters are redrawn. **Rivals** are two candidates each,
+``pairs[r]``, that share a variable; a swap between them is tried with probability ``rate[r]``, and
+``tallies`` count the tries and add up their acceptance probabilities. A **FullScan** has no cold candidates and
 redraws an active one in the visit that decides its indicator, from the same cells; it is for sources without
 noise, whose second decision is correlated with the first by nothing but the state.
 
@@ -43,7 +45,8 @@ from edgewise.kernels.compiling import kernel
 Rules = namedtuple("Rules", "centres clique_centres levels scores pair_index prior")
 Sums = namedtuple("Sums", "rows singles cliques")
 Chain = namedtuple("Chain", "theta bias hyper graph stream tallies counters")
-Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps")
+Rivals = namedtuple("Rivals", "pairs rate tallies")
+Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps rivals")
 FullScan = namedtuple("FullScan", "hot probability swaps")
 Work = namedtuple("Work", "lines sums joint noise")
 Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale filled")

@@ -2,7 +2,7 @@
 
 A swap deletes an active pair (i, j) and adds (i, k) in one proposal: edges that explain the same correlation
 compete, and a chain of single births and deaths would have to pass through the unlikely graph with neither.
-Both lines begin at the graph with neither edge.
+Both lines begin at the graph with neither edge. The two are any that fit, or rivals that warm-up has found.
 """
 
 from __future__ import annotations
@@ -14,9 +14,17 @@ import numpy as np
 from edgewise.kernels.codes import COMMON, SWAP_ACCEPTS, SWAP_TRIES
 from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.directions import pair_line, shift_biases
-from edgewise.kernels.graph import activate, deactivate, is_pair
+from edgewise.kernels.graph import activate, deactivate, is_pair, pair_of
 from edgewise.kernels.hyper import is_free, log_prior_odds
-from edgewise.kernels.lines import draw_proposal, line_mode, log_proposal, metropolis, move_cells, penalised
+from edgewise.kernels.lines import (
+    acceptance,
+    draw_proposal,
+    line_mode,
+    log_proposal,
+    metropolis,
+    move_cells,
+    penalised,
+)
 from edgewise.kernels.moves import go
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.sources import swap_cells, swap_growth
@@ -82,12 +90,43 @@ def pair_cell(c, i_levels, j_levels, k_levels, i_first, last):
     return own + i_levels * other if i_first else other + other_levels * own
 
 
-@long
+@kernel
 def visit_swap(rules, sums, chain, source, work):
-    """Try to replace one active pair by a competing one; did it happen?"""
+    """Try to replace an active pair, any of them, by a competing one; did it happen?"""
     leaving, arriving, i, j, k, log_choice = choose_swap(chain, rules.pair_index)
     if leaving < 0:
         return False
+    return exchange(leaving, arriving, i, j, k, log_choice, rules, sums, chain, source, work)[0]
+
+
+@kernel
+def visit_rivals(number, rivals, rules, sums, chain, source, work):
+    """Where one of two known rivals is active, try to put the other in its place; did it happen?
+
+    Which two does not depend on the state, so that a swap and its reverse are chosen equally often.
+    """
+    graph = chain.graph
+    leaving, arriving = rivals.pairs[number, 0], rivals.pairs[number, 1]
+    if graph.place[leaving] < 0:
+        leaving, arriving = arriving, leaving
+    if graph.place[leaving] < 0 or graph.place[arriving] >= 0:
+        return False
+    i, j = pair_of(leaving, graph)
+    if graph.members[arriving, 0] == j or graph.members[arriving, 1] == j:
+        i, j = j, i
+    k = np.int64(graph.members[arriving, 0] + graph.members[arriving, 1] - i)
+    moved, probability = exchange(leaving, arriving, i, j, k, 0.0, rules, sums, chain, source, work)
+    rivals.tallies[0, number] += 1.0
+    rivals.tallies[1, number] += probability
+    return moved
+
+
+@long
+def exchange(leaving, arriving, i, j, k, log_choice, rules, sums, chain, source, work):
+    """Try to put the pair (i, k) in the place of (i, j); did it happen, and how likely was it?
+
+    `log_choice` is the log of how much more often the reverse is chosen.
+    """
     chain.counters[SWAP_TRIES] += 1.0
     graph = chain.graph
     value = chain.theta[leaving]
@@ -131,11 +170,12 @@ def visit_swap(rules, sums, chain, source, work):
             arrives = values_in[g, pair_cell(c, i_levels, j_levels, k_levels, i < k, np.int64(1))]
             shifts[g, c] = t * arrives - value * shifts[g, c]
     log_ratio -= swap_growth(source, i, j, k, value, theta_jk, present, shifts, sums.rows, work.noise)
-    if not metropolis(chain.stream, penalised(log_ratio, work.noise, chain.stream)):
-        return False
+    log_ratio = penalised(log_ratio, work.noise, chain.stream)
+    if not metropolis(chain.stream, log_ratio):
+        return False, acceptance(log_ratio)
     chain.counters[SWAP_ACCEPTS] += 1.0
     go(leaving, value, 0.0, cells_out, values_out, rules, chain, source)
     deactivate(leaving, graph)
     go(arriving, 0.0, t, cells_in, values_in, rules, chain, source)
     activate(arriving, graph)
-    return True
+    return True, acceptance(log_ratio)
