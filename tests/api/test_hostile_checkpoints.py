@@ -28,6 +28,7 @@ ENGINES = {
     "particle on triples": ("particle", 3, {"warm_up": 60, "particles": 64}),
     "langevin": ("langevin", 2, {"warm_up": 20, "thin": 2, "particles": 16}),
     "levels": ("exact", 2, {"warm_up": 20}),
+    "stretches": ("surrogate", 2, {"warm_up": 20, "particles": 64}),
 }
 
 
@@ -100,7 +101,9 @@ NASTY = {
     "empty": lambda a: np.zeros(0, a.dtype),
     "of another type": lambda a: a.astype(np.float32 if a.dtype != np.float32 else np.float64),
     "minus one": lambda a: np.full_like(a, -1) if a.dtype.kind != "u" else np.full_like(a, 0),
-    "huge": lambda a: np.full_like(a, np.inf if a.dtype.kind == "f" else np.iinfo(a.dtype).max),
+    "huge": lambda a: np.full_like(
+        a, np.inf if a.dtype.kind == "f" else 1 if a.dtype.kind == "b" else np.iinfo(a.dtype).max
+    ),
     "large": lambda a: np.full_like(a, 1e300 if a.dtype == np.float64 else 2**30),
     "not a number": lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a + a.dtype.type(1),
     "zero": np.zeros_like,
@@ -379,3 +382,49 @@ def test_links_and_pipes_in_a_checkpoint_are_not_followed(copied, tmp_path):
     os.mkfifo(file)
     with pytest.raises(FileError, match=f"{file.name}.* is not a file"):
         go_on(path, "exact")
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_nothing_that_chains_share_reaches_a_kernel_unchecked(copied, kind):
+    with np.load(max(copied("stretches").glob("shared-*.npz")), allow_pickle=False) as archive:
+        keys = list(archive)
+    refused = []
+    for key in keys:
+        path = copied("stretches")
+        rewrite(path, lambda arrays, _, key=key: arrays.update({key: NASTY[kind](arrays[key])}), "shared")
+        try:
+            result = go_on(path, "stretches")
+        except FileError as error:
+            refused.append(str(path) in str(error))
+        else:
+            assert all(np.isfinite(draws.values).all() for draws in result.draws)
+    assert len(refused) > 4
+    assert all(refused)
+
+
+def test_a_surrogate_that_contradicts_itself_is_refused(copied):
+    for key, change in (
+        ("precision", lambda a: a[::-1].copy()),
+        ("precision", lambda a: -a),
+        ("pull", lambda a: a + 1e300),
+        ("sweep", lambda a: a + 1e9),
+        ("round", lambda a: a + 1),
+    ):
+        path = copied("stretches")
+        rewrite(
+            path,
+            lambda arrays, _, key=key, change=change: arrays.update({key: change(arrays[key])}),
+            "shared",
+        )
+        with pytest.raises(FileError, match=r"what its chains share|chain 0"):
+            go_on(path, "stretches")
+
+
+def test_a_chain_in_another_round_than_what_it_knows_is_refused(copied):
+    for add in (-1, 1, 10**6):
+        path = copied("stretches")
+        rewrite(
+            path, lambda arrays, _, add=add: arrays.update({"chain1.round": arrays["chain1.round"] + add})
+        )
+        with pytest.raises(FileError, match=r"chain 1 \(it is in round"):
+            go_on(path, "stretches")

@@ -63,6 +63,10 @@ def check_state(
     if isinstance(new, ChainEngine):
         if "split" in state and not 0 < int(state["split"][0]) < len(state["w"]):
             raise ValueError(f"its particles are split at {int(state['split'][0])} of {len(state['w'])}")
+        if "round" in state and int(state["round"][0]) != int(new.state()["round"][0]):
+            raise ValueError(
+                f"it is in round {int(state['round'][0])} of its warm-up, and what it knows is not"
+            )
         _check_graph(problem, state)
         _check_moments(state)
         if "rivals" in state:
@@ -112,7 +116,7 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         return
     if name == "table":
         low, high = 0, np.inf
-    elif name in ("w", "watched", "jumps", "single_variances", "variances", "precision_sum"):
+    elif name in ("w", "watched", "jumps", "counters", "single_variances", "variances", "precision_sum"):
         low = 0
     elif name in _DATA:
         low, high = 0, n_rows * (1 + 1e-9)

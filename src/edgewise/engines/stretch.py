@@ -54,6 +54,8 @@ FOLLOW = 4
 COUNTS = 8
 # Sums of products are whole numbers in 32 bits, one for every two features.
 LARGEST_MATRIX = 1.6e8
+# Nothing that chains know is larger; their rows are fewer than this.
+LARGEST = 1e18
 
 
 @dataclass(frozen=True)
@@ -319,9 +321,22 @@ class StretchEngine(LineEngine):
             if not np.isfinite(knowledge[name]).all():
                 raise ValueError(f"{name!r} holds what is no finite number")
         ranges = {"alias": (0, len(candidates)), "rivals": (-1, len(candidates)), "rival_alias": (0, sets)}
-        for name, (low, end) in (ranges | {"round": (1, MOST_ROUNDS), "end": (0, 1 << 40)}).items():
+        for name, (low, end) in (
+            ranges
+            | {"round": (1, MOST_ROUNDS), "end": (0, 1 << 40), "sweep": (0, 100 * (len(candidates) + 100))}
+        ).items():
             if knowledge[name].size and not (low <= knowledge[name].min() and knowledge[name].max() < end):
                 raise ValueError(f"{name!r} is out of its range")
+        for name in wanted:
+            if knowledge[name].dtype.kind == "f" and np.abs(knowledge[name]).max(initial=0.0) > LARGEST:
+                raise ValueError(f"{name!r} is out of its range")
+        for name in ("precision", "bias_precision"):
+            own = np.sqrt(np.clip(np.diag(knowledge[name]), 0.0, None).astype(float))
+            near = 1e-3 * np.outer(own, own)
+            if not (own > 0).all() or (np.abs(knowledge[name]) > np.outer(own, own) + near).any():
+                raise ValueError(f"{name!r} is no precision")
+            if (np.abs(knowledge[name] - knowledge[name].T) > near).any():
+                raise ValueError(f"{name!r} is not symmetric")
         if not np.array_equal(knowledge["candidates"], candidates):
             raise ValueError("its candidates are others")
         if float(knowledge["shares"][0]) > 0 and (knowledge["rivals"][:, 0] < 0).any():
