@@ -24,9 +24,9 @@ depends on the state breaks reversibility. ``hot`` candidates have their indicat
 ``probability``; ``cold_flips`` cold candidates are tried alike in both states, ``cold_moves`` births and
 deaths choose as (7.3) says; then all active parameters are redrawn. **Rivals** are two candidates each,
 ``pairs[r]``, that share a variable; a swap between them is tried with probability ``rate[r]``, and
-``tallies`` count the tries and add up their acceptance probabilities. A **FullScan** has no cold candidates and
-redraws an active one in the visit that decides its indicator, from the same cells; it is for sources without
-noise, whose second decision is correlated with the first by nothing but the state.
+``tallies`` count the tries and add up their acceptance probabilities. A **FullScan** has no cold
+candidates and redraws an active one in the visit that decides its indicator, from the same cells; it is for
+sources without noise, whose second decision is correlated with the first by nothing but the state.
 
 **Work** is scratch that no move leaves anything in: ``lines[k]`` the base cells, values and present cells of
 up to two lines, ``sums[k]`` their sums over the data, ``joint`` the base cells, shifts and present cells of
