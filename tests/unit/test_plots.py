@@ -208,6 +208,26 @@ def test_communities_are_those_of_the_probable_edges_and_stand_apart():
     assert between > 1.5 * within
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_communities_are_as_good_as_those_of_networkx(seed):
+    import networkx
+    from networkx.algorithms.community import greedy_modularity_communities, modularity
+
+    sizes = [12, 9, 7, 5]
+    graph = networkx.stochastic_block_model(sizes, 0.35 * np.eye(4) + 0.03, seed=seed)
+    graph.add_nodes_from([33, 34])
+    group = layout.communities(networkx.to_numpy_array(graph, nodelist=range(35)))
+    mine = modularity(graph, [set(np.flatnonzero(group == k)) for k in set(group)])
+    assert mine >= 0.97 * modularity(graph, greedy_modularity_communities(graph))
+    assert group[33] != group[34]
+    # The largest first, and none left out.
+    counts = np.bincount(group)
+    assert (np.diff(counts) <= 0).all()
+    # A control: groups at random are no communities.
+    shuffled = np.random.default_rng(seed).permutation(group)
+    assert modularity(graph, [set(np.flatnonzero(shuffled == k)) for k in set(group)]) < 0.5 * mine
+
+
 def test_lines_go_round_third_nodes_and_names_cover_nothing():
     positions = np.array([[0.0, 0.0], [100.0, 0.0], [50.0, 0.0], [50.0, 80.0]])
     pairs = np.array([[0, 1], [0, 3]])

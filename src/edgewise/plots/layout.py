@@ -14,6 +14,8 @@ WEAK = 0.2
 """Probability below which an edge no longer pulls its ends together."""
 APART = 30
 """Number of nodes from which groups are set apart."""
+MANY = 150
+"""Number of linked nodes from which networkx finds the groups."""
 GAP = 1.5
 """How much farther apart nodes of different groups are."""
 WEAK_LENGTH = 3.5
@@ -96,19 +98,45 @@ def communities(inclusion: np.ndarray) -> np.ndarray:
 
     Groups maximise modularity greedily; nodes without an edge are each a group of their own.
     """
-    from networkx import Graph
-    from networkx.algorithms.community import greedy_modularity_communities
-
-    graph: Graph = Graph()
-    graph.add_nodes_from(range(len(inclusion)))
-    rows, columns = np.nonzero(np.triu(np.nan_to_num(inclusion), 1) >= 0.5)
-    graph.add_edges_from(zip(rows.tolist(), columns.tolist()))
-    result = np.arange(len(inclusion))
-    if len(rows):
-        found = sorted(greedy_modularity_communities(graph), key=lambda group: (-len(group), min(group)))
-        for number, group in enumerate(found):
-            result[list(group)] = number
+    linked = np.triu(np.nan_to_num(inclusion), 1) >= 0.5
+    linked = linked | linked.T
+    result = np.arange(len(linked))
+    inside = np.flatnonzero(linked.any(0))
+    if len(inside):
+        found = _greedy(linked[np.ix_(inside, inside)])
+        found = sorted(found, key=lambda group: (-len(group), min(group)))
+        number = np.concatenate([np.full(len(group), k) for k, group in enumerate(found)])
+        result[inside[np.concatenate(found)]] = number
+        # Nodes without an edge come after all groups.
+        alone = np.flatnonzero(~linked.any(0))
+        result[alone] = len(found) + np.arange(len(alone))
     return result
+
+
+def _greedy(linked: np.ndarray) -> list[np.ndarray]:
+    """Groups of greedy modularity (Clauset, Newman & Moore 2004), merged two by two while that helps."""
+    if len(linked) > MANY:
+        from networkx import from_numpy_array
+        from networkx.algorithms.community import greedy_modularity_communities
+
+        return [np.array(sorted(group)) for group in greedy_modularity_communities(from_numpy_array(linked))]
+    # In small graphs a matrix does it, and networkx takes a tenth of a second to load.
+    share = linked / linked.sum()
+    ends = share.sum(0)
+    groups = [np.array([node]) for node in range(len(linked))]
+    while len(groups) > 1:
+        gain = np.where(share > 0, share - np.outer(ends, ends), -np.inf)
+        np.fill_diagonal(gain, -np.inf)
+        first, second = sorted(divmod(int(gain.argmax()), len(groups)))
+        if not gain[first, second] > 0:
+            break
+        share[first] += share[second]
+        share[:, first] += share[:, second]
+        ends[first] += ends[second]
+        share = np.delete(np.delete(share, second, 0), second, 1)
+        ends = np.delete(ends, second)
+        groups[first] = np.concatenate([groups[first], groups.pop(second)])
+    return groups
 
 
 def _spread(positions: np.ndarray, rounds: int = 60) -> np.ndarray:
