@@ -252,7 +252,7 @@ def test_windows_hold_every_pair(levels):
 @pytest.mark.parametrize("name", ["particle", "langevin", "surrogate"])
 def test_other_engines_refuse_by_name(name):
     scales = Scales(TABLES["ordinal"])
-    with pytest.raises(DataError, match=f"The {name} engine takes variables with two levels only for now"):
+    with pytest.raises(DataError, match=f"The {name} engine takes variables with two levels only"):
         load_engine(name)(problem_of(scales, rows_of(scales)))
 
 

@@ -23,6 +23,7 @@ FEWEST_ROWS = 250
 # Most cells of the tables of an elimination along the rough fit; draws of the posterior have more.
 WIDEST_FIT = 1 << 18
 
+LEVEL_SURROGATE = "edgewise.engines.level_surrogate:LevelSurrogateEngine"
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
 # Most variables whose states are summed one by one.
 LARGEST_TABLE = 20
@@ -44,7 +45,9 @@ def resolve(name: str, problem: Problem, settings: Mapping[str, Any] | None = No
 
     Settings that only one of the two has choose it.
     """
-    if name != "exact" or not problem.all_binary:
+    if not problem.all_binary:
+        return LEVEL_SURROGATE if name == "surrogate" else name
+    if name != "exact":
         return name
     p = problem.features.n_variables
     if p > LARGEST_TABLE or _few_enough_for_stretches(problem, settings or {}):
@@ -122,6 +125,13 @@ def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple
     p = problem.features.n_variables
     rows = problem.statistics.n_rows
     if problem.scales is not None and not problem.all_binary:
+        from edgewise.engines.levels import MOST_STATES
+
+        if problem.scales.n_states > MOST_STATES:
+            return "surrogate", (
+                f"The {p} variables have more joint states than can be summed; a Gaussian surrogate of the "
+                "posterior, learned from particles, stands for them (the likelihood to second order)."
+            )
         return "exact", (
             f"The levels of the {p} variables make {problem.scales.n_states:,} joint states, which are all "
             "summed."

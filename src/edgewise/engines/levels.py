@@ -70,6 +70,10 @@ class LevelEngine(LineEngine):
         self.scales = problem.scales
         names = None if problem.rows is None else problem.rows.names
         check_cliques(self.scales, problem.features.members, names)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """Refuse more states than can be listed."""
         if self.scales.n_states > MOST_STATES:
             raise DataError(_too_many_states(self.scales))
 

@@ -25,8 +25,8 @@ Potentials = namedtuple("Potentials", "thresholds tables pairs")
 
 
 @kernel
-def rebuild(rules, basis, chain, source, potentials):
-    """Fill the table of all states from the parameters."""
+def fill_potentials(rules, basis, chain, potentials):
+    """Potentials of the levels and of the active pairs, from the parameters; the number of pairs."""
     for i in range(rules.levels.shape[0]):
         for c in range(rules.levels[i]):
             total = 0.0
@@ -49,6 +49,13 @@ def rebuild(rules, basis, chain, source, potentials):
                             parameter = chain.blocks[rules.block_start[a] + k * rules.dims[j] + n]
                         total += rules.scores[i, c_i, k] * parameter * rules.scores[j, c_j, n]
                 potentials.tables[position, c_i + rules.levels[i] * c_j] = total
+    return count
+
+
+@kernel
+def rebuild(rules, basis, chain, source, potentials):
+    """Fill the table of all states from the parameters."""
+    count = fill_potentials(rules, basis, chain, potentials)
     build(potentials.thresholds, potentials.tables, potentials.pairs[:count], source)
 
 

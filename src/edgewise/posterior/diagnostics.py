@@ -49,6 +49,7 @@ __all__ = [
 R_HAT_GOOD, R_HAT_POOR, R_HAT_BAD = R_HAT_LIMIT, 1.05, R_HAT_APART
 ESS_POOR = 100
 FULL = 0.9
+MOST_APART = 1.0
 WEIGHT_ESS_POOR = 0.3
 LIGHTS = {
     "green": "the chains agree and every uncertain edge has enough effective draws",
@@ -337,18 +338,33 @@ def _engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
     if posterior.info.get("engine") == "surrogate":
         allowed = max(int((posterior._resolved_prior.status <= SEPARATE).sum()), 1)
         active = np.mean([chain.n_edges.mean() for chain in posterior.draws if len(chain)] or [0.0])
+        several = not posterior.scales.all_binary
+        instead = "choose fewer variables" if several else "use engine='particle'"
+        apart = max((float(part.get("mismatch", 0.0)) for part in posterior._counters), default=0.0)
+        if apart > MOST_APART:
+            return (
+                2,
+                "the approximation of the likelihood has run away",
+                f"Data made by the posterior are {apart:.1f} standard errors from the table on average: the "
+                "approximation of the likelihood has run away, and nothing here can be trusted; "
+                f"{instead}.",
+            )
         if active > FULL * allowed:
             return (
                 2,
                 "the approximation of the likelihood has run away",
                 f"{active / allowed:.0%} of all candidates are active on average: the approximation of the "
-                "likelihood has run away, and nothing here can be trusted; use engine='particle'.",
+                "likelihood has run away, and nothing here can be trusted; "
+                f"{instead}.",
             )
         return (
             1,
             "the likelihood is approximated",
             "The likelihood is approximated to second order, and the error of that was not measured. It is "
-            "small where there are many rows for every edge; compare with engine='particle' where you can.",
+            "small where there are many rows for every edge; compare with "
+            + (
+                "engine='exact' on a few of the variables." if several else "engine='particle' where you can."
+            ),
         )
     if wide:
         return (
