@@ -166,7 +166,12 @@ class Features:
 
 
 def check_candidates(argument: FeatureArgument | Features, n_variables: int) -> None:
-    """Refuse all pairs of so many variables that no fit of them fits into memory."""
+    """Refuse all pairs of so many variables that no fit of them fits into memory.
+
+    Examples
+    --------
+    >>> check_candidates(None, 1000)
+    """
     count, memory = math.comb(n_variables, 2), physical_memory()
     if argument is None and count * CANDIDATE_BYTES > memory:
         raise DataError(

@@ -141,6 +141,15 @@ class BinaryData(Data):
         ``numpy.packbits`` of every column.
 
     The others are those of :class:`Data`.
+
+    Examples
+    --------
+    >>> from edgewise.data import read_data
+    >>> data = read_data([["y", "n"], ["n", "n"], ["y", "y"]])
+    >>> data
+    BinaryData(3 rows x 2 variables)
+    >>> data.levels, data.values().tolist()
+    ((('n', 'y'), ('n', 'y')), [[1, 0], [0, 0], [1, 1]])
     """
 
     _arrays: ClassVar[tuple[str, ...]] = ("packed", "weights")
@@ -182,6 +191,15 @@ class LevelData(Data):
         The levels of every variable.
 
     The others are those of :class:`Data`.
+
+    Examples
+    --------
+    >>> from edgewise.data import read_data
+    >>> data = read_data({"stars": [1, 3, 2, 2], "bought": ["no", "yes", "yes", "no"]})
+    >>> data
+    LevelData(4 rows x 2 variables)
+    >>> data.values().tolist()
+    [[0, 0], [2, 1], [1, 1], [1, 0]]
     """
 
     _arrays: ClassVar[tuple[str, ...]] = ("codes", "weights")
