@@ -23,7 +23,7 @@ from edgewise.kernels.compiling import entry
 from edgewise.kernels.elimination import elimination_room
 from edgewise.kernels.oracles import AllStates, Elimination, Trust, log_partition
 from edgewise.kernels.random import scalar_stream
-from edgewise.kernels.surrogate import Surrogate, decide_one, draw_biases, empty_walker, mark, stretch
+from edgewise.kernels.surrogate import Surrogate, decide_one, draw_biases, empty_walker, stretch
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, Prior
 
 LIMIT = 4.5
@@ -59,6 +59,7 @@ def made(name: str, shares: float, seed: int = 2) -> tuple[Surrogate, Problem]:
     rival_chance, rival_alias = averages.alias_table(np.array([1.0, 2.0, 0.5, 1.5]))
     return Surrogate(
         candidates, precision, precision @ rng.normal(0, 0.5, count) + rng.normal(0, 1.5, count),
+        rng.normal(0, 0.7, count),
         rng.normal(size=p), rng.normal(0, 0.3, (count, p)), root, np.linalg.inv(root @ root.T),
         chance, alias, rivals, rival_chance, rival_alias, np.array([shares]),
     ), Problem(FEATURES, Statistics.none(FEATURES), prior)  # fmt: skip
@@ -68,7 +69,6 @@ def made(name: str, shares: float, seed: int = 2) -> tuple[Surrogate, Problem]:
 def trace(steps, hyper, prior, status, surrogate, walker, stream, theta, bias):
     """The walker after each stretch."""
     for row in range(theta.shape[0]):
-        mark(walker)
         stretch(steps, status, hyper, prior, surrogate, walker, stream)
         draw_biases(surrogate, walker, stream)
         for k in range(theta.shape[1]):
@@ -82,7 +82,6 @@ def count_single(hyper, prior, status, surrogate, walker, stream, sums):
     """Mean of the probabilities that decisions of single positions return."""
     for _ in range(40_000):
         k = surrogates.choose(surrogate.chance, surrogate.alias, stream)
-        mark(walker)
         sums[0, k] += 1.0
         sums[1, k] += decide_one(k, status, hyper, prior, surrogate, walker, stream)
 
@@ -117,7 +116,7 @@ def enumerated(surrogate: Surrogate, problem: Problem, sigma: float = SIGMA):
         if len(on):
             joint = precision[np.ix_(on, on)] + np.eye(len(on)) / sigma**2
             mean = np.linalg.solve(joint, surrogate.pull[on])
-            log_weight[number] += 0.5 * surrogate.pull[on] @ mean
+            log_weight[number] += surrogate.tilt[on].sum() + 0.5 * surrogate.pull[on] @ mean
             log_weight[number] -= 0.5 * np.linalg.slogdet(sigma**2 * joint)[1]
             first[number, on] = mean
             second[number][np.ix_(on, on)] = np.linalg.inv(joint) + np.outer(mean, mean)
@@ -190,11 +189,11 @@ def test_a_stretch_is_taken_back(name):
     for _ in range(20):
         K.stretch(30, status, hyper, prior, surrogate, walker, stream)
         K.draw_biases(surrogate, walker, stream)
-        K.mark(walker)
+        K.mark(1, walker)
         before = [np.copy(part) for part in walker]
         assert K.stretch(200, status, hyper, prior, surrogate, walker, stream) > 0
         K.draw_biases(surrogate, walker, stream)
-        K.take_back(status, surrogate, walker)
+        K.take_back(1, status, surrogate, walker)
         assert (walker.theta == before[0]).all()
         assert (walker.counts[:2] == before[3][:2]).all()
         assert ((walker.place >= 0) == (before[2] >= 0)).all()
@@ -233,7 +232,7 @@ def quadratic():
     )
     covariance = np.cov(seen[:, chosen].T)
     arrays = averages._regression(
-        problem, candidates, phi, mean, covariance.copy(), np.full(len(candidates), 0.5), False
+        problem, candidates, phi, mean, covariance.copy(), np.full(len(candidates), 0.5), False, False
     )
     # One and the same matrix everywhere: with its ridge, and no floor as every feature is seen.
     covariance[np.diag_indices_from(covariance)] *= 1 + averages.RIDGE

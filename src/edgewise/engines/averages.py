@@ -125,7 +125,9 @@ def _regression(
     C: np.ndarray,
     occupied: np.ndarray,
     rehearse: bool,
+    lines: bool = True,
 ) -> Arrays:
+    from edgewise.engines.bends import along_lines
     from edgewise.kernels.moments import single_precision
 
     rows, p = float(problem.statistics.n_rows), problem.features.n_variables
@@ -146,12 +148,32 @@ def _regression(
     precision -= slope @ cross.T
     # What is left of a feature when the biases are taken out may be lost in rounding, but is never negative.
     np.fill_diagonal(precision, np.maximum(np.diag(precision), 1e-6 * own + 1e-12))
+    theta_pull = pull[p:] - slope @ pull[:p]
+    tilt = np.zeros(len(candidates))
+    pairs = np.flatnonzero((problem.features.members[candidates, 2:] < 0).all(axis=1))
+    if lines and len(pairs):
+        i, j = problem.features.members[candidates[pairs], :2].T
+        own_precision = np.diag(precision)[pairs].copy()
+        alone = (theta_pull - precision @ phi[p:])[pairs] + own_precision * phi[p:][pairs]
+        more = along_lines(
+            rows,
+            (mean[i], mean[j]),
+            mean[p:][pairs],
+            occupied[pairs],
+            own_precision,
+            alone,
+            1.0 / _typical_hyper(problem, occupied, phi)[1] ** 2,
+        )
+        tilt[pairs] = more[0]
+        theta_pull[pairs] += more[1]
+        precision[pairs, pairs] += more[2]
     single = np.empty(precision.shape, np.float32)
     single_precision(precision, single)
     arrays = {
         "candidates": candidates,
         "precision": single,
-        "pull": pull[p:] - slope @ pull[:p],
+        "pull": theta_pull,
+        "tilt": tilt,
         "bias_mean": inverse @ pull[:p],
         "bias_slope": slope,
         "bias_root": np.linalg.cholesky(inverse),
@@ -194,17 +216,22 @@ def _choose(occupied: np.ndarray, uncertain: np.ndarray, correlation: np.ndarray
     }
 
 
+def _typical_hyper(problem: Problem, occupied: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """p0 and sigma0 of the average graph."""
+    prior, active = problem.prior, float(occupied.sum())
+    theta = phi[problem.features.n_variables :]
+    rate = (prior.beta_a + active) / (prior.beta_a + prior.beta_b + len(occupied))
+    scale = np.sqrt((prior.gamma_rate + 0.5 * (theta**2).sum()) / (prior.gamma_shape + 0.5 * active))
+    return np.array([prior.p0 if prior.fixed_p0 else rate, prior.sigma0 if prior.fixed_sigma0 else scale])
+
+
 def _rehearse(problem: Problem, arrays: Arrays) -> np.ndarray:
     """Indicators along a walk on the surrogate with the hyper-parameters of its average graph."""
     from edgewise.kernels.random import scalar_stream
     from edgewise.kernels.surrogate import Surrogate, empty_walker, walk
 
     prior, candidates = problem.prior, arrays["candidates"]
-    active = float(arrays["occupied"].sum())
-    theta = arrays["phi"][problem.features.n_variables :]
-    rate = (prior.beta_a + active) / (prior.beta_a + prior.beta_b + len(candidates))
-    scale = np.sqrt((prior.gamma_rate + 0.5 * (theta**2).sum()) / (prior.gamma_shape + 0.5 * active))
-    hyper = np.array([prior.p0 if prior.fixed_p0 else rate, prior.sigma0 if prior.fixed_sigma0 else scale])
+    hyper = _typical_hyper(problem, arrays["occupied"], arrays["phi"])
     walker = empty_walker(len(candidates), problem.features.n_variables)
     walker.slope[:] = arrays["pull"]
     surrogate = Surrogate(*(arrays[name] for name in Surrogate._fields))

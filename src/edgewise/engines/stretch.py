@@ -22,14 +22,15 @@ import numpy as np
 from edgewise.draws.draws import Draws
 from edgewise.engines.averages import SET_SIZES, surrogate_arrays
 from edgewise.engines.common import LineEngine, read_settings
+from edgewise.engines.cores import choose_core
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 from edgewise.kernels import codes
 from edgewise.kernels.codes import FORBIDDEN
 
 # Draws of a chain in the first rounds of warm-up; later ones double.
-FIRST_ROUNDS = (10, 20, 20, 40)
-FEWEST_ROUNDS = 7
+FIRST_ROUNDS = (10, 20, 30, 60)
+FEWEST_ROUNDS = 6
 MOST_ROUNDS = 64
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
@@ -40,14 +41,16 @@ TOO_SPREAD = 3.0
 GOOD_SPREAD = 0.6
 WORTH_IT = 0.85
 WEIGHED = 16
-# Draws of a round whose particles are counted for every two features: the dearest part of it.
-SNAPSHOTS = 12
-SNAPSHOT_EVERY = 10
+# Of the draws of a round, those whose particles are counted for every two features: the dearest part of it.
+FEWEST_SNAPSHOTS = 6
+SNAPSHOT_EVERY = 6
 SWEEPS_OF_A_LESSON = 3.0
 SWEEPS_OF_A_STRETCH = 3.0
 # A short one follows each: it leaves the states that long ones seldom leave.
 SWEEPS_OF_A_SHORT = 0.5
 KEPT = 0.7
+# In a tour more: the biases are known there nearly as well as the rest.
+KEPT_IN_TOURS = 0.85
 # Particles are counted so many at a time.
 LANES = 64
 FOLLOW = 4
@@ -97,6 +100,7 @@ class StretchEngine(LineEngine):
     """
 
     Settings: ClassVar[type] = StretchSettings
+    decides: ClassVar[bool] = False
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
@@ -125,7 +129,7 @@ class StretchEngine(LineEngine):
         self._arrays["X"] = self._start_at_fit(n, rng, math.inf)
         self._arrays["lanes"] = lane_streams(seed, n)
         self._arrays["round"] = np.zeros(1, np.int64)
-        self._arrays["point"] = np.zeros(2)
+        self._arrays["point"] = np.zeros(3)
         self._learn_anew()
 
     def _learn_anew(self) -> None:
@@ -134,7 +138,7 @@ class StretchEngine(LineEngine):
 
         p, n = self.problem.features.n_variables, self.settings.particles
         draws = lengths_of_rounds(self.settings.warm_up, int(self._arrays["round"][0]))[-1]
-        moments = empty_moments(draws, len(self._candidates), p, n, SNAPSHOTS, WEIGHED)
+        moments = empty_moments(draws, len(self._candidates), p, n, snapshots_of(draws), WEIGHED)
         self._arrays |= {
             f"moments.{name}": value for name, value in moments._asdict().items() if name != "words"
         }
@@ -154,6 +158,9 @@ class StretchEngine(LineEngine):
         sweeps = self.settings.sweeps or SWEEPS_OF_A_STRETCH
         repeats = self.settings.repeats
         trusting = knowledge is None or bool(knowledge["trusting"][0])
+        inner = 0 if knowledge is None else int(knowledge["inner"][0])
+        if inner:
+            repeats = 1
         moving = knowledge is not None and bool(knowledge["last"][0]) and len(self._candidates) > 0
         if knowledge is None or not knowledge["last"][0]:
             sweeps, repeats = SWEEPS_OF_A_LESSON, 1
@@ -162,14 +169,19 @@ class StretchEngine(LineEngine):
             steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)) if len(self._candidates) else 0,
             repeats=repeats if knowledge is not None else 0,
             short=max(1, round(SWEEPS_OF_A_SHORT * float(own["sweep"][0]))) if moving else 0,
-            keep=KEPT,
+            keep=KEPT_IN_TOURS if inner else KEPT,
+            inner=inner,
             walks=float(self.settings.walks),
             scales=2.0 / np.sqrt(np.diag(self._surrogate.precision).astype(float) + flat),
             bias_scales=2.0 / np.sqrt(np.diag(self._surrogate.bias_precision)),
             members=self._members,
+            core=np.zeros(len(self._candidates), bool) if knowledge is None else knowledge["core"],
             point=self._arrays["point"],
             walker=empty_walker(len(self._candidates), p),
             room=np.zeros(p),
+            core_bias=np.zeros(p),
+            core_listed=np.zeros(len(self._candidates), np.int64),
+            taken=np.zeros(len(self._candidates)),
         )
         self._source = self._oracle()
 
@@ -202,7 +214,7 @@ class StretchEngine(LineEngine):
             moves=self._knowledge is not None,
             follow=FOLLOW,
             counts=COUNTS,
-            snapshot_every=max(SNAPSHOT_EVERY, -(-length // SNAPSHOTS)),
+            snapshot_every=-(-length // snapshots_of(length)),
             weigh_every=max(1, length // WEIGHED),
         )
         scratch = np.zeros((2, n), np.float32)
@@ -256,7 +268,20 @@ class StretchEngine(LineEngine):
         trusting = (last and too_wide > MOST_TOO_WIDE) or (
             not last and (rounds < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
         )
+        core, inner = np.ones(len(made["candidates"]), bool), 0
+        if cls.decides:
+            thetas = np.concatenate([part["phi"][: int(part["filled"][0])] for part in contributions])
+            core, inner = choose_core(
+                problem.features,
+                made["candidates"],
+                made["occupied"],
+                thetas[:, problem.features.n_variables :],
+                (chosen.sweeps or SWEEPS_OF_A_STRETCH) * float(made["sweep"][0]),
+                int(chosen.cells),
+            )
         return made | {
+            "core": core,
+            "inner": np.array([inner]),
             "too_wide": np.array([too_wide]),
             "hand_over": np.array([last and too_wide > MOST_TOO_WIDE]),
             "trusting": np.array([trusting]),
@@ -312,6 +337,8 @@ class StretchEngine(LineEngine):
             "trusting": np.zeros(1, bool),
             "hand_over": np.zeros(1, bool),
             "too_wide": np.zeros(1),
+            "core": np.zeros(len(candidates), bool),
+            "inner": np.zeros(1, np.int64),
         }
         sets = len(knowledge["rivals"])
         for name, like in wanted.items():
@@ -320,11 +347,16 @@ class StretchEngine(LineEngine):
                 raise ValueError(f"{name!r} is {knowledge[name].dtype} {knowledge[name].shape}")
             if not np.isfinite(knowledge[name]).all():
                 raise ValueError(f"{name!r} holds what is no finite number")
-        ranges = {"alias": (0, len(candidates)), "rivals": (-1, len(candidates)), "rival_alias": (0, sets)}
-        for name, (low, end) in (
-            ranges
-            | {"round": (1, MOST_ROUNDS), "end": (0, 1 << 40), "sweep": (0, 100 * (len(candidates) + 100))}
-        ).items():
+        ranges = {
+            "alias": (0, len(candidates)),
+            "rivals": (-1, len(candidates)),
+            "rival_alias": (0, sets),
+            "round": (1, MOST_ROUNDS),
+            "end": (0, 1 << 40),
+            "inner": (0, 1 << 10),
+            "sweep": (0, 100 * (len(candidates) + 100)),
+        }
+        for name, (low, end) in ranges.items():
             if knowledge[name].size and not (low <= knowledge[name].min() and knowledge[name].max() < end):
                 raise ValueError(f"{name!r} is out of its range")
         for name in wanted:
@@ -333,7 +365,8 @@ class StretchEngine(LineEngine):
         for name in ("precision", "bias_precision"):
             own = np.sqrt(np.clip(np.diag(knowledge[name]), 0.0, None).astype(float))
             near = 1e-3 * np.outer(own, own)
-            if not (own > 0).all() or (np.abs(knowledge[name]) > np.outer(own, own) + near).any():
+            # Lines that were flattened (10.8) may leave less on the diagonal.
+            if not (own > 0).all() or (np.abs(knowledge[name]) > 2 * np.outer(own, own) + near).any():
                 raise ValueError(f"{name!r} is no precision")
             if (np.abs(knowledge[name] - knowledge[name].T) > near).any():
                 raise ValueError(f"{name!r} is not symmetric")
@@ -355,6 +388,8 @@ class StretchEngine(LineEngine):
             "stretches_accepted": float(counters[codes.STRETCHES_ACCEPTED]),
             "too_wide": float(counters[codes.TOO_WIDE]),
             "spread": math.sqrt(counters[codes.WEIGHT_SQUARES] / decided / 2),
+            "inner": float(counters[codes.INNER]),
+            "inner_accepted": float(counters[codes.INNER_ACCEPTED]),
             "shorts": float(counters[codes.SHORTS]),
             "shorts_accepted": float(counters[codes.SHORTS_ACCEPTED]),
             "walks": float(counters[codes.WALKS]),
@@ -366,6 +401,7 @@ class EliminationEngine(StretchEngine):
     """Stretches decided by log Z, eliminated along the graph."""
 
     name: ClassVar[str] = "exact"
+    decides: ClassVar[bool] = True
 
     def _oracle(self) -> Any:
         from edgewise.kernels.oracles import Elimination
@@ -381,7 +417,7 @@ class EliminationEngine(StretchEngine):
     def _weigh(self) -> None:
         from edgewise.kernels.stretches import weigh
 
-        weigh(self._sums, self._chain, self._rules.prior, self._surrogate, self._source, self._decider)
+        weigh(self._rules, self._sums, self._chain, self._surrogate, self._source, self._decider)
 
 
 class SurrogateEngine(StretchEngine):
@@ -449,6 +485,17 @@ def is_last(spreads: Sequence[float], rounds: int, longest: int) -> bool:
     return spreads[-1] < GOOD_SPREAD or spreads[-1] > WORTH_IT * spreads[-2]
 
 
+def snapshots_of(draws: int) -> int:
+    """How many of the draws of a round have the products of their features counted.
+
+    Examples
+    --------
+    >>> snapshots_of(4), snapshots_of(20), snapshots_of(240)
+    (4, 6, 40)
+    """
+    return max(min(draws, FEWEST_SNAPSHOTS), draws // SNAPSHOT_EVERY)
+
+
 def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
     """A stand-in of the right types for the first round, in which nothing moves."""
     count = len(candidates)
@@ -456,6 +503,7 @@ def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
         "candidates": candidates,
         "precision": np.zeros((count, count), np.float32),
         "pull": np.zeros(count),
+        "tilt": np.zeros(count),
         "bias_mean": np.zeros(p),
         "bias_slope": np.zeros((count, p)),
         "bias_root": np.eye(p),

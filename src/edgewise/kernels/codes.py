@@ -22,8 +22,8 @@ COLD_TRIES, COLD_ACCEPTS = 11, 12
 # Of stretches on the surrogate: decided, accepted, refused because the graph is too wide for the oracle; sum
 # of squares of the change of w; walks of single parameters; short stretches.
 STRETCHES, STRETCHES_ACCEPTED, TOO_WIDE, WEIGHT_SQUARES, WALKS, WALKS_ACCEPTED = range(13, 19)
-SHORTS, SHORTS_ACCEPTED = 19, 20
-COUNTERS = 21
+SHORTS, SHORTS_ACCEPTED, INNER, INNER_ACCEPTED = range(19, 23)
+COUNTERS = 23
 
 # Entries of a chain's hyper-parameters; Algorithm 1 adds a third of its own.
 INCLUSION_RATE, SLAB_SCALE = 0, 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.kernels.bits import bit, lowest_one, popcount, without_lowest
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import entry, kernel
 
 # Key of a variable that is eliminated.
 GONE = 1 << 62
@@ -203,3 +203,9 @@ def plan_elimination(listed, count, members, room):
     if by_fill < by_degree:
         return 1, by_fill
     return 0, by_degree
+
+
+@entry
+def count_cells(listed, count, members, room):
+    """Cells of the order that :func:`plan_elimination` finds."""
+    return plan_elimination(listed, count, members, room)[1]

@@ -8,6 +8,7 @@ comparison of two numbers, and a swap, or any choice among a few candidates at o
 
 ``precision[k, l]``  Q of (10.3), the rows of the regression, biases integrated out; symmetric to the last bit
 ``pull[k]``          r of (10.3)
+``tilt[k]``          what an active k adds to the log density besides, (10.8)
 ``bias_mean[i]``, ``bias_slope[k, i]``  mean of the biases given the parameters: bias_mean - theta'bias_slope
 ``bias_root[i, j]``  lower triangle R with R R' their covariance, ``bias_precision`` the inverse of that
 ``chance[k], alias[k]``  Walker's table of how often a position is chosen for a decision of its own
@@ -17,8 +18,8 @@ comparison of two numbers, and a swap, or any choice among a few candidates at o
 
 **Walker** is a light copy of a chain in terms of positions: ``theta``, ``listed``, ``place``, ``counts`` as
 in ``graph.py``, ``bias``, and ``slope[k]``, the pull less what the present parameters take of it,
-r - Q theta. ``theta_before`` and ``bias_before`` are those at the :func:`mark`, so that what followed can be
-taken back.
+r - Q theta. ``theta_before[n]`` and ``bias_before[n]`` are those at the n-th :func:`mark`, so that what
+followed can be taken back.
 
 A step chooses what to decide without looking at the state, and draws it from its conditional distribution:
 each step is reversible, and so is a stretch of steps chosen at random, for the surrogate as it is stored.
@@ -37,6 +38,8 @@ from edgewise.kernels.graph import activate, deactivate
 from edgewise.kernels.hyper import is_free, log_prior_odds
 from edgewise.kernels.random import below, normal, uniform
 
+# States that a walker remembers.
+MARKS = 2
 # A set of rivals has at most so many positions; all its subsets are compared.
 LARGEST_SET = 6
 # A conditional precision of a set is never below this share of the slab's: rounding could make it negative.
@@ -44,7 +47,7 @@ SMALLEST_SHARE = 1e-3
 
 Surrogate = namedtuple(
     "Surrogate",
-    "candidates precision pull bias_mean bias_slope bias_root bias_precision "
+    "candidates precision pull tilt bias_mean bias_slope bias_root bias_precision "
     "chance alias rivals rival_chance rival_alias shares",
 )
 Walker = namedtuple("Walker", "theta listed place counts bias slope theta_before bias_before")
@@ -59,8 +62,8 @@ def empty_walker(positions: int, n_variables: int) -> Walker:
         counts=np.zeros(2, np.int64),
         bias=np.zeros(n_variables),
         slope=np.zeros(positions),
-        theta_before=np.zeros(positions),
-        bias_before=np.zeros(n_variables),
+        theta_before=np.zeros((MARKS, positions)),
+        bias_before=np.zeros((MARKS, n_variables)),
     )
 
 
@@ -136,23 +139,23 @@ def put(k, on, value, status, surrogate, walker):
 
 
 @kernel
-def mark(walker):
-    """Remember the present state: :func:`take_back` returns to it."""
+def mark(which, walker):
+    """Remember the present state as mark `which`: :func:`take_back` returns to it."""
     for k in range(walker.theta.shape[0]):
-        walker.theta_before[k] = walker.theta[k]
+        walker.theta_before[which, k] = walker.theta[k]
     for i in range(walker.bias.shape[0]):
-        walker.bias_before[i] = walker.bias[i]
+        walker.bias_before[which, i] = walker.bias[i]
 
 
 @kernel
-def take_back(status, surrogate, walker):
-    """Undo all that happened since the mark."""
+def take_back(which, status, surrogate, walker):
+    """Undo all that happened since mark `which`."""
     for k in range(walker.theta.shape[0]):
-        value = walker.theta_before[k]
+        value = walker.theta_before[which, k]
         if value != walker.theta[k]:
             put(k, value != 0.0, value, status[surrogate.candidates[k]], surrogate, walker)
     for i in range(walker.bias.shape[0]):
-        walker.bias[i] = walker.bias_before[i]
+        walker.bias[i] = walker.bias_before[which, i]
 
 
 @kernel
@@ -169,6 +172,7 @@ def decide_one(k, status, hyper, prior, surrogate, walker, stream):
         others = walker.counts[1] - (1 if active else 0)
         log_odds = (
             log_prior_odds(a, others, status, hyper, prior)
+            + surrogate.tilt[k]
             + 0.5 * g * g / precision
             - 0.5 * math.log(precision / flat)
         )
@@ -206,8 +210,8 @@ def add_row(x, size, chosen, Q, g, flat, root, half):
 def weigh_subsets(count, must, fixed, common, ladder, Q, g, flat, root, half, chosen, weight):
     """Log probabilities (10.5), but for a constant, of all subsets of a set of positions.
 
-    `fixed[x]` is the prior's part of position x where it does not share p0, `ladder[n]` that of the first n
-    which do; `must` has the bits of those that are always active. Returns the largest.
+    `fixed[x]` is the tilt of position x, with the prior's part where it does not share p0, `ladder[n]` that
+    of the first n which do; `must` has the bits of those that are always active. Returns the largest.
     """
     energy, volume = small(7), small(7)
     energy[0] = 0.0
@@ -262,7 +266,7 @@ def decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream):
         for y in range(count):
             Q[LARGEST_SET * x + y] = surrogate.precision[k, rivals[y]]
             g[x] += Q[LARGEST_SET * x + y] * walker.theta[rivals[y]]
-        fixed[x] = 0.0
+        fixed[x] = surrogate.tilt[k]
         if not is_free(status[a]):
             must |= 1 << x
         elif status[a] == COMMON:
@@ -270,7 +274,7 @@ def decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream):
             first = a
             others -= 1 if walker.place[k] >= 0 else 0
         else:
-            fixed[x] = log_prior_odds(a, others, status, hyper, prior)
+            fixed[x] += log_prior_odds(a, others, status, hyper, prior)
     ladder[0] = 0.0
     for n in range(count):
         ladder[n + 1] = ladder[n] + (
@@ -376,7 +380,6 @@ def stretch(steps, status, hyper, prior, surrogate, walker, stream):
 def walk(steps, hyper, prior, status, surrogate, walker, stream, trace):
     """Stretches with fixed hyper-parameters; the indicators after each into a row of `trace`."""
     for row in range(trace.shape[0]):
-        mark(walker)
         stretch(steps, status, hyper, prior, surrogate, walker, stream)
         for position in range(walker.counts[0]):
             trace[row, walker.listed[position]] = True

@@ -1,0 +1,98 @@
+"""What a quadratic misses along the line of a single pair, and how the surrogate makes up for it.
+
+The averages of the surrogate are taken over states most of which lack a pair that is seldom active, so that
+its curvature is the one at zero, while it matters at the value that the pair has when it is active. Along the
+line of one pair log Z is known in closed form from the four cells of its two variables (4.3); where the pair
+is active, that is expanded around its own mode instead (docs/method.md, 10.8).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# A pair that is nearly always active has its averages where it is.
+MOSTLY = 0.9
+ROUNDS = 4
+# No expansion flattens a line by more than this share of its precision, or steepens it by more.
+FLATTER, STEEPER = 0.5, 3.0
+SMALLEST_CELL = 1e-6
+# How far a correction may go, in units of the log odds.
+LARGEST_TILT = 4.0
+
+
+def _cumulants(cells: np.ndarray, F: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value, slope and curvature of log sum_c pi_c exp(t F_c), for every line."""
+    exponent = t * F
+    top = exponent.max(axis=0)
+    weight = cells * np.exp(exponent - top)
+    total = weight.sum(axis=0)
+    weight /= total
+    slope = (weight * F).sum(axis=0)
+    return top + np.log(total), slope, (weight * F * F).sum(axis=0) - slope**2
+
+
+def along_lines(
+    rows: float,
+    margins: tuple[np.ndarray, np.ndarray],
+    joint: np.ndarray,
+    share: np.ndarray,
+    own: np.ndarray,
+    pull: np.ndarray,
+    flat: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tilt, change of the pull and of the precision of every pair when it is active (10.8).
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows N.
+    margins, joint : arrays
+        Average probabilities of the two variables of each pair, and of both together.
+    share : array
+        How often each pair is active.
+    own, pull : arrays
+        Precision of each pair, and the slope of the log density at zero given the average of all others.
+    flat : float
+        Precision of the slab.
+    """
+    first, second = margins
+    share = np.clip(share, 0.0, 1.0)
+    F = np.stack([first * second, -first * (1 - second), -(1 - first) * second, (1 - first) * (1 - second)])
+
+    def cells_of(both: np.ndarray) -> np.ndarray:
+        cells = np.stack([1 - first - second + both, second - both, first - both, both])
+        cells = np.maximum(cells, SMALLEST_CELL)
+        # Cells in the order of F: 00, 01, 10, 11.
+        return cells / cells.sum(axis=0)
+
+    tilt, more_pull, more_own = np.zeros_like(own), np.zeros_like(own), np.zeros_like(own)
+    for _ in range(ROUNDS):
+        mode = (pull + more_pull) / (own + more_own + flat)
+        mode = np.clip(mode, -6.0, 6.0)
+        inactive = joint.copy()
+        for _ in range(2):
+            # What both have in common without the pair, from the average over states with and without it.
+            cells = cells_of(inactive)
+            _, slope, _ = _cumulants(cells, F, mode)
+            active = slope + first * second
+            inactive = np.where(
+                share < MOSTLY, (joint - share * active) / np.maximum(1 - share, 1 - MOSTLY), joint
+            )
+            inactive = np.clip(inactive, np.maximum(0.0, first + second - 1), np.minimum(first, second))
+        cells = cells_of(inactive)
+        _, slope0, curve0 = _cumulants(cells, F, np.zeros_like(mode))
+        value, slope, curve = _cumulants(cells, F, mode)
+        mean_slope = (1 - share) * slope0 + share * slope
+        mean_curve = (1 - share) * curve0 + share * curve
+        middle = share * mode
+        missing = value - mode * mean_slope - 0.5 * mean_curve * ((mode - middle) ** 2 - middle**2)
+        missing_slope = slope - mean_slope - mean_curve * (mode - middle)
+        missing_curve = curve - mean_curve
+        more_own = np.clip(rows * missing_curve, -FLATTER * own, STEEPER * own)
+        more_pull = -rows * missing_slope + more_own * mode
+        tilt = -rows * missing + rows * missing_slope * mode - 0.5 * more_own * mode**2
+    bad = (share >= MOSTLY) | ~np.isfinite(tilt) | ~np.isfinite(more_pull)
+    # The whole correction at the mode is what counts.
+    total = tilt + more_pull * mode - 0.5 * more_own * mode**2
+    bad |= np.abs(total) > LARGEST_TILT
+    return tuple(np.where(bad, 0.0, part) for part in (tilt, more_pull, more_own))  # type: ignore[return-value]
