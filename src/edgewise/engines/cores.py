@@ -12,7 +12,7 @@ import numpy as np
 from edgewise.features import Features
 
 # Graphs of so many cells are weighed as fast as a stretch is made: they need no core.
-CHEAP = 1 << 16
+CHEAP = 1 << 19
 # Cells of the core: so many at most, and this share of the whole at most.
 MOST_CELLS = 1 << 17
 SHARE = 1 / 4
