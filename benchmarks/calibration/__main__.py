@@ -6,9 +6,9 @@ import argparse
 import math
 import time
 
-from benchmarks.calibration import page, worlds, wrong
+from benchmarks.calibration import lattices, levels, page, worlds, wrong
 
-PARTS = {"wrong": wrong.grow, "worlds": worlds.grow}
+PARTS = {"wrong": wrong.grow, "worlds": worlds.grow, "levels": levels.grow, "lattices": lattices.grow}
 
 
 def main() -> None:

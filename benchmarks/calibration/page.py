@@ -36,11 +36,13 @@ def rank_table(found: Found, methods: tuple[str, ...]) -> str:
     rows = []
     for (world, method), part in found.items():
         if method in methods:
-            left = [q for k, q in enumerate(QUANTITIES) if pictures.outside(part["ranks"][:, k])]
+            left = [
+                q
+                for k, q in enumerate(QUANTITIES[: part["ranks"].shape[1]])
+                if pictures.outside(part["ranks"][:, k])
+            ]
             least = np.median(part["effective"], axis=0).min()
-            rows.append(
-                [pictures.title(world), method, len(part["ranks"]), ", ".join(left) or "none", f"{least:.0f}"]
-            )
+            rows.append([world.title, method, len(part["ranks"]), ", ".join(left) or "none", f"{least:.0f}"])
     return table_of(["data", "method", "data sets", "curves outside the band", "effective draws"], rows)
 
 
@@ -51,7 +53,7 @@ def reliability_table(found: Found, methods: tuple[str, ...]) -> str:
     for (world, method), part in found.items():
         if method in methods:
             cells = [share(hits, count) for _, hits, count in reliability(part)]
-            rows.append([pictures.title(world), method, *cells])
+            rows.append([world.title, method, *cells])
     return table_of(["data", "method", *bins], rows)
 
 
@@ -65,7 +67,7 @@ def coverage_table(found: Found, methods: tuple[str, ...]) -> str:
                 for key in ("coupling_place", "bias_place")
                 for level in LEVELS
             ]
-            rows.append([pictures.title(world), method, *cells])
+            rows.append([world.title, method, *cells])
     heads = [f"{what} {level:.0%}" for what in ("couplings", "biases") for level in LEVELS]
     return table_of(["data", "method", *heads], rows)
 
@@ -196,7 +198,7 @@ def misleading(found: Found) -> str:
             sure = (part["active"] >= 0.9 * DRAWS) & (part["coupling_place"] != NOWHERE)
             worst.append(
                 [
-                    *(pictures.title(world), method, len(part["ranks"]), f"{stated:.2f}", share(hits, count)),
+                    *(world.title, method, len(part["ranks"]), f"{stated:.2f}", share(hits, count)),
                     share(cells[9][1], cells[9][2]),
                     share(*covered(part["coupling_place"], 0.95)),
                     share(*covered(part["coupling_place"][sure], 0.95)),

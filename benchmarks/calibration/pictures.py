@@ -61,11 +61,6 @@ def interval(hits: float, count: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def title(world: World) -> str:
-    """A world in a few words."""
-    return f"p = {world.p}, N = {world.rows}" + (", wide biases" if world.sd > 1 else "")
-
-
 def draw_ranks(found: Found, worlds: tuple[World, ...], path: Path) -> None:
     """Curves of ranks: one row for each world, one column for each quantity."""
     figure, axes = plt.subplots(
@@ -90,7 +85,7 @@ def draw_ranks(found: Found, worlds: tuple[World, ...], path: Path) -> None:
             ax.tick_params(labelsize=7)
             if world is worlds[0]:
                 ax.set_title(QUANTITIES[k], fontsize=9)
-        row[0].set_ylabel(title(world), fontsize=8)
+        row[0].set_ylabel(world.title, fontsize=8)
     _finish(figure, axes[0, 0], "rank of the true value among the draws", path)
 
 
@@ -107,7 +102,7 @@ def draw_reliability(found: Found, worlds: tuple[World, ...], path: Path) -> Non
             ends = np.array([interval(h, c) for h, c in zip(hits, count)])
             ax.vlines(stated + shift, ends[:, 0], ends[:, 1], color=COLOURS[method], lw=1)
             ax.plot(stated + shift, hits / count, "o-", color=COLOURS[method], ms=3, lw=1, label=method)
-        ax.set_title(title(world), fontsize=9)
+        ax.set_title(world.title, fontsize=9)
         ax.tick_params(labelsize=7)
     axes[0, 0].set_ylabel("share that is there", fontsize=8)
     _finish(figure, axes[0, 0], "stated probability of an edge", path)

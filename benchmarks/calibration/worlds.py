@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,11 @@ class World:
     def name(self) -> str:
         """As files are named."""
         return f"p{self.p}-n{self.rows}" + ("" if self.sd == 1 else f"-sd{self.sd:g}")
+
+    @property
+    def title(self) -> str:
+        """As tables name it."""
+        return f"p = {self.p}, N = {self.rows}" + (", wide biases" if self.sd > 1 else "")
 
     @property
     def prior(self) -> Prior:
@@ -107,7 +113,7 @@ def stride(method: str, world: World) -> int:
         return 8 if world.sd > 1 else 1
     if method == PSEUDO:
         return 2 if world.sd > 1 else 3 if world.rows < 100 else 1
-    return 1
+    return 6 if world.sd > 1 else 1
 
 
 def draws_of(method: str, world: World, rows: np.ndarray, seed: int) -> Draws:
@@ -131,6 +137,13 @@ def place(values: np.ndarray, truth: np.ndarray, counted: np.ndarray) -> np.ndar
     enough = among >= FEWEST
     found[enough] = np.round(1000 * below[enough] / among[enough])
     return found
+
+
+def ranks_among(ranked: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Ranks of true values among the draws of each quantity; ties are broken at random."""
+    below = (ranked < truth[:, None]).sum(axis=1)
+    equal = (ranked == truth[:, None]).sum(axis=1)
+    return (below + rng.integers(0, equal + 1)).astype(np.uint8)
 
 
 def replicate(method: str, world: World, number: int) -> dict[str, np.ndarray]:
@@ -161,12 +174,9 @@ def replicate(method: str, world: World, number: int) -> dict[str, np.ndarray]:
     ).astype(float)
     values = [truth["p0"], truth["sigma0"], np.count_nonzero(truth["theta"]), truth["theta"][0] != 0]
     values += [truth["theta"][0], truth["bias"][0], log_likelihood(true_both[None])[0]]
-    ranked = series[:, THIN - 1 :: THIN]
-    below = (ranked < np.array(values)[:, None]).sum(axis=1)
-    equal = (ranked == np.array(values)[:, None]).sum(axis=1)
     there = truth["theta"] != 0
     return {
-        "ranks": (below + rng.integers(0, equal + 1)).astype(np.uint8),  # ties are broken at random
+        "ranks": ranks_among(series[:, THIN - 1 :: THIN], np.array(values), rng),
         "effective": np.minimum(effective_draws(series[:, None]), 65535).astype(np.uint16),
         "active": (theta != 0).sum(axis=1).astype(np.uint16),
         "there": there,
@@ -176,7 +186,7 @@ def replicate(method: str, world: World, number: int) -> dict[str, np.ndarray]:
     }
 
 
-def gathered(method: str, world: World) -> dict[str, np.ndarray] | None:
+def gathered(method: str, world: Any) -> dict[str, np.ndarray] | None:
     """All replicates of a method so far, one a row."""
     path = FOLDER / f"{method}-{world.name}.npz"
     if not path.exists():
@@ -185,10 +195,16 @@ def gathered(method: str, world: World) -> dict[str, np.ndarray] | None:
         return dict(stored)
 
 
-def grow(end: float, worlds: Sequence[World] = WORLDS, methods: Sequence[str] = METHODS) -> bool:
+def grow(
+    end: float,
+    worlds: Sequence[Any] = WORLDS,
+    methods: Sequence[str] = METHODS,
+    replicates: int = REPLICATES,
+    replicate: Callable[[str, Any, int], dict[str, np.ndarray]] = replicate,
+) -> bool:
     """More replicates, a batch of each world and method in turn; whether all are there at the end."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for batch in range(REPLICATES // BATCH):
+    for batch in range(replicates // BATCH):
         for world in worlds:
             for method in methods:
                 found = gathered(method, world)
