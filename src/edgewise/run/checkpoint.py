@@ -10,14 +10,11 @@ segments, so that a disk which loses one of those loses the run, and reading it 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import math
 import os
 import re
 import time
 import warnings
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,14 +26,12 @@ from edgewise.atomic import beside
 from edgewise.draws.checks import check_draws
 from edgewise.draws.draws import Draws
 from edgewise.errors import EdgewiseWarning, FileError
-from edgewise.reading import open_file, physical_memory, size_of
 from edgewise.run import lock
+from edgewise.run.archives import NAME, Damaged, check_manifest, load, short
 from edgewise.run.lock import Lock
 
 FORMAT = "edgewise checkpoint 1"
-_MOST_CHAINS = 100_000
-_NAME = re.compile(r"(generation|draws|shared)-(\d{8})\.npz")
-_LEFTOVER = re.compile(rf"\.?{_NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
+_LEFTOVER = re.compile(rf"\.?{NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
 _MATRICES = ("blocks", "block_indptr")
 
@@ -208,7 +203,7 @@ class Checkpoint:
                     (self.path / name).unlink()
 
     def _numbered(self) -> list[tuple[str, int]]:
-        found = (_NAME.fullmatch(entry.name) for entry in self.path.iterdir())
+        found = (NAME.fullmatch(entry.name) for entry in self.path.iterdir())
         return [(match[1], int(match[2])) for match in found if match]
 
     def _find(self, adopt: Sequence[str]) -> None:
@@ -233,7 +228,7 @@ class Checkpoint:
             name = f"generation-{number:08d}.npz"
             try:
                 self._read(name, adopt)
-            except _Damaged as damage:
+            except Damaged as damage:
                 damages.append(str(damage))
                 self._damaged.add(number)
                 continue
@@ -251,28 +246,28 @@ class Checkpoint:
         )
 
     def _read(self, name: str, adopt: Sequence[str]) -> None:
-        arrays = _load(self.path / name)
+        arrays = load(self.path / name)
         try:
             manifest = json.loads(arrays.pop("manifest").tobytes())
             found = manifest["format"]
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise _Damaged(f"{name}: {error}") from None
+            raise Damaged(f"{name}: {error}") from None
         if found != FORMAT:
             raise FileError(
-                f"The checkpoint {str(self.path)!r} has the format {_short(found)!r} and this version reads "
+                f"The checkpoint {str(self.path)!r} has the format {short(found)!r} and this version reads "
                 f"{FORMAT!r}; finish it with the version that wrote it, or give another directory."
             )
         try:
-            _check_manifest(manifest)
+            check_manifest(manifest)
             self._compare(manifest["identity"], adopt)
         except FileError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise _Damaged(f"{name}: its manifest makes no sense, {error}") from None
+            raise Damaged(f"{name}: its manifest makes no sense, {error}") from None
         # One byte of its table of contents may hide the rest of an archive.
         lost = [key for key in manifest.get("arrays", []) if key not in arrays]
         if lost:
-            raise _Damaged(f"{name}: {lost[0]!r} is missing")
+            raise Damaged(f"{name}: {lost[0]!r} is missing")
         pieces: list[list[Draws]] = [[] for _ in range(manifest["chains"])]
         for segment in manifest["segments"]:
             for chain, draws in zip(pieces, self._read_segment(segment)):
@@ -284,10 +279,10 @@ class Checkpoint:
             draws = Draws.concatenate(pieces[c]) if pieces[c] else Draws.empty(0)
             chains.append(StoredChain(state or None, draws))
         shared = manifest.get("shared")
-        if shared is not None and not (isinstance(shared, str) and _NAME.fullmatch(shared)):
-            raise _Damaged(f"{name}: {shared!r} is no file of a checkpoint")
+        if shared is not None and not (isinstance(shared, str) and NAME.fullmatch(shared)):
+            raise Damaged(f"{name}: {shared!r} is no file of a checkpoint")
         self._shared = shared
-        self.knowledge = None if shared is None else _load(self.path / shared)
+        self.knowledge = None if shared is None else load(self.path / shared)
         self.chains = chains
         self.notes = manifest["notes"]
         self.identity.update({key: manifest["identity"].get(key) for key in adopt})
@@ -295,7 +290,7 @@ class Checkpoint:
 
     def _read_segment(self, segment: Mapping[str, Any]) -> list[Draws]:
         name = segment["file"]
-        stored = _load(self.path / name)
+        stored = load(self.path / name)
         found = []
         for c, count in enumerate(segment["draws"]):
             try:
@@ -305,11 +300,11 @@ class Checkpoint:
                 )
                 check_draws(draws, *self._sizes)
             except KeyError as error:
-                raise _Damaged(f"{name}: {error} is missing") from None
+                raise Damaged(f"{name}: {error} is missing") from None
             except ValueError as error:
-                raise _Damaged(f"{name}: {error}") from None
+                raise Damaged(f"{name}: {error}") from None
             if len(draws) != count:
-                raise _Damaged(f"{name}: {len(draws)} draws instead of {count}")
+                raise Damaged(f"{name}: {len(draws)} draws instead of {count}")
             found.append(draws)
         return found
 
@@ -317,7 +312,7 @@ class Checkpoint:
         theirs, ours = _flatten(found), _flatten(self.identity)
         ours.update({key: theirs.get(key) for key in adopt})
         differences = [
-            f"  {key}: {_short(theirs.get(key))} in the checkpoint, {_short(ours.get(key))} now"
+            f"  {key}: {short(theirs.get(key))} in the checkpoint, {short(ours.get(key))} now"
             for key in sorted(theirs.keys() | ours.keys())
             if theirs.get(key) != ours.get(key)
         ]
@@ -331,7 +326,7 @@ class Checkpoint:
 
 def belongs(name: str) -> bool:
     """Whether a file of this name may be part of a checkpoint."""
-    return name == lock.NAME or any(pattern.fullmatch(name) for pattern in (_NAME, _LEFTOVER))
+    return name == lock.NAME or any(pattern.fullmatch(name) for pattern in (NAME, _LEFTOVER))
 
 
 def forget(path: Path) -> None:
@@ -356,75 +351,6 @@ def forget(path: Path) -> None:
         ) from error
 
 
-class _Damaged(Exception):
-    """A file of the checkpoint that cannot be read."""
-
-
-def _load(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file, each read to its end: only there is its checksum verified."""
-    try:
-        with open_file(path, follow=False) as file, zipfile.ZipFile(file) as archive:
-            size = size_of(file)
-            members = archive.infolist()
-            # Written without packing; what claims to be larger than its file is no work of ours.
-            packed = any(member.compress_size != member.file_size for member in members)
-            if packed or sum(member.file_size for member in members) > min(size, physical_memory()):
-                raise ValueError("it claims more than it holds")
-            arrays = {
-                member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members
-            }
-            if len(arrays) != len(members):
-                raise ValueError("an array is there twice")
-            return arrays
-    except Exception as error:  # damaged bytes make zipfile raise nearly anything
-        raise _Damaged(f"{path.name}: {error or type(error).__name__}") from None
-
-
-def _array(content: bytes) -> np.ndarray:
-    """One array of NumPy's own format, whose header is compared with what follows before room is made."""
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
-    shape, by_columns, dtype = read(stream)
-    start = stream.tell()
-    if dtype.kind not in "biuf" or any(length < 0 for length in shape):
-        raise ValueError(f"an array of {dtype} {shape}")
-    if math.prod(shape) * dtype.itemsize != len(content) - start:
-        raise ValueError(f"{len(content) - start} bytes for an array of {dtype} {shape}")
-    flat = np.frombuffer(content, dtype, offset=start)
-    return flat.reshape(shape, order="F" if by_columns else "C").copy()
-
-
-def _check_manifest(manifest: Mapping[str, Any]) -> None:
-    """Types and references of a manifest; the names of its files stay within the directory."""
-    chains, segments, notes = manifest["chains"], manifest["segments"], manifest["notes"]
-    if type(chains) is not int or not 0 <= chains <= _MOST_CHAINS:
-        raise ValueError(f"there are {_short(chains)} chains")
-    if not isinstance(manifest["identity"], Mapping) or not isinstance(notes, Mapping):
-        raise TypeError("identity and notes are no mappings")
-    seen = set()
-    for segment in segments:
-        name, counts = str(segment["file"]), segment["draws"]
-        match = _NAME.fullmatch(name)
-        if match is None or match[1] != "draws" or name in seen:
-            raise ValueError(f"{_short(name)!r} is not the name of a segment, or is listed twice")
-        seen.add(name)
-        if len(counts) != chains or any(type(count) is not int for count in counts):
-            raise ValueError(f"the numbers of draws in {name!r} are {_short(counts)}")
-    if chains:
-        thin, seconds = notes["thin"], notes["seconds"]
-        if thin is not None and (type(thin) is not int or not 0 < thin < 2**53):
-            raise ValueError(f"thin is {_short(thin)}")
-        if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
-            raise ValueError(f"the seconds are {_short(seconds)}")
-    if not all(isinstance(name, str) for name in manifest.get("arrays", [])):
-        raise TypeError("the names of the arrays are none")
-    seed = manifest["identity"].get("seed")
-    words = seed if isinstance(seed, list) else [seed]
-    if seed is not None and not all(type(word) is int and word >= 0 for word in words):
-        raise ValueError(f"the seed is {_short(seed)}")
-
-
 def _amount(segments: Sequence[Mapping[str, Any]]) -> str:
     totals = [sum(counts) for counts in zip(*(segment["draws"] for segment in segments))]
     return f"{min(totals):,} draws per chain" if totals else "no draws yet"
@@ -438,8 +364,3 @@ def _flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{key}"] = item
     return flat
-
-
-def _short(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= 60 else text[:28] + "..." + text[-28:]
