@@ -6,9 +6,15 @@ import argparse
 import math
 import time
 
-from benchmarks.calibration import lattices, levels, page, worlds, wrong
+from benchmarks.calibration import lattices, levels, page, triples, worlds, wrong
 
-PARTS = {"wrong": wrong.grow, "worlds": worlds.grow, "levels": levels.grow, "lattices": lattices.grow}
+PARTS = {
+    "wrong": wrong.grow,
+    "worlds": worlds.grow,
+    "levels": levels.grow,
+    "triples": triples.grow,
+    "lattices": lattices.grow,
+}
 
 
 def main() -> None:

@@ -324,3 +324,11 @@ def test_a_fit_that_ran_out_of_time_or_disk_says_how_to_go_on(votes: Path, tmp_p
     assert capsys.readouterr().err == (
         "Error: It is full: make room.\nTo go on where it stopped: edgewise fit x --resume\n"
     )
+
+
+def test_a_grid_that_does_not_fit_is_found_before_the_fit(votes, tmp_path):
+    refused = edgewise(
+        "fit", votes, "--group", "party", "--missing", "drop", "--grid", "5x5", "-o", tmp_path / "f", code=1
+    )
+    assert "A grid of 5 x 5 has 25 places" in refused.stderr
+    assert not (tmp_path / "f").exists() or not list((tmp_path / "f").rglob("*.npz"))

@@ -258,6 +258,10 @@ def fit(
         **options.parse_kinds(ordinal, nominal, blume_capel, levels, blank, cut, binarize),
     )
     running.introduce(table, "standard input" if data == "-" else data, chosen=wanted is not None)
+    if request.grid is not None:
+        from edgewise.plots import layout
+
+        layout.grid(*request.grid, table.n_variables)  # better before the fit than after it
     cliques = parse_cliques(forced, table.names), parse_cliques(forbidden, table.names)
     request = replace(request, prior=replace(prior, forced=cliques[0], forbidden=cliques[1]))
     posterior, found = running.run(table, request)
