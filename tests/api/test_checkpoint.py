@@ -201,7 +201,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path):
         with pytest.raises(FileError, match=r"c/lock' is a link to '.*'; delete it"):
             Checkpoint.open(tmp_path / "c", {})
         (tmp_path / "c" / "lock").unlink()
-    assert thesis.read_text() == "years of work"
+    assert thesis.read_text("utf-8") == "years of work"
     assert not (tmp_path / "new").exists()
     os.mkfifo(tmp_path / "c" / "lock")
     with pytest.raises(FileError, match="is not a file; delete it"):
@@ -252,7 +252,7 @@ def test_a_damaged_generation_gives_way_to_the_one_before(tmp_path, reference, d
 
 def content_of(path):
     """Digest of everything that a run would go on from."""
-    store = Checkpoint.open(path, json.loads((path.parent / "identity.json").read_text()))
+    store = Checkpoint.open(path, json.loads((path.parent / "identity.json").read_text("utf-8")))
     store.close()
     states = [
         {key: (value.dtype.str, value.shape, value.tobytes()) for key, value in (chain.state or {}).items()}

@@ -88,7 +88,7 @@ def test_report(fitted: Path, votes: Path, tmp_path: Path):
         "--title",
         "A <b>",
     )
-    text = page.read_text()
+    text = page.read_text("utf-8")
     assert "A &lt;b&gt;" in text
     assert "party" in text
     streamed = edgewise("report", fitted, "-o", "-").stdout
@@ -99,7 +99,7 @@ def test_report(fitted: Path, votes: Path, tmp_path: Path):
 
 
 def test_data_of_another_fit_are_noticed(fitted: Path, votes: Path, tmp_path: Path):
-    lines = votes.read_text().splitlines()
+    lines = votes.read_text("utf-8").splitlines()
     part = tmp_path / "part.csv"
     part.write_text("\n".join(lines[:40]))
     note = edgewise("report", fitted, "--data", part, "--missing", "drop", "-o", tmp_path / "r.html").stderr
@@ -153,7 +153,7 @@ def test_predict_gives_the_probability_of_every_blank(fitted: Path, votes: Path,
     expected = conditional_probability(posterior.mixture(100), cells)
     assert float(found[0]["probability"]) == pytest.approx(expected[0, 0], abs=1e-5)
     assert [float(cell["probability"]) for cell in found[1:]] == pytest.approx(expected[2], abs=1e-5)
-    same = json.loads(edgewise("predict", fitted, "-", "--json", stdin=rows.read_text()).stdout)
+    same = json.loads(edgewise("predict", fitted, "-", "--json", stdin=rows.read_text("utf-8")).stdout)
     assert [cell["probability"] for cell in same] == pytest.approx(
         [float(c["probability"]) for c in found], abs=1e-5
     )
@@ -164,7 +164,7 @@ def test_predict_targets_without_looking_at_them(fitted: Path, tmp_path: Path):
     rows = written(tmp_path / "rows.csv", "tax,roads,schools\ny,y,y\nn,y,y\n")
     output = tmp_path / "wide.csv"
     edgewise("predict", fitted, rows, "--target", "tax,schools", "--wide", "-o", output)
-    found = table(output.read_text())
+    found = table(output.read_text("utf-8"))
     assert list(found[0]) == ["row", "P(tax = y)", "P(schools = y)"]
     assert found[0]["P(tax = y)"] == found[1]["P(tax = y)"]
     expected = conditional_probability(posterior.mixture(100), np.array([[-1, 1, -1]]), [0, 2])
@@ -182,7 +182,7 @@ def test_sample_speaks_the_language_of_the_data(fitted: Path, tmp_path: Path):
     assert list(rows[0]) == ["tax", "roads", "schools"]
     assert {cell for row in rows for cell in row.values()} == {"n", "y"}
     edgewise("sample", fitted, "-n", "50", "--seed", "4", "-o", tmp_path / "rows.csv")
-    assert (tmp_path / "rows.csv").read_text() == first
+    assert (tmp_path / "rows.csv").read_text("utf-8") == first
     assert edgewise("sample", fitted, "-n", "50", "--seed", "5").stdout != first
 
 
@@ -239,8 +239,8 @@ def test_exported_couplings_and_fields_are_those_of_the_ising_model(fitted: Path
 def test_simulate(kind: str, extra: list[str], shape: tuple[int, int | None], tmp_path: Path):
     common = ["simulate", kind, "-n", "30", "--seed", "2", *extra]
     edgewise(*common, "-o", tmp_path / "d.csv", "--truth", tmp_path / "t.json")
-    assert edgewise(*common).stdout == (tmp_path / "d.csv").read_text()
-    truth = MRF.from_json((tmp_path / "t.json").read_text())
+    assert edgewise(*common).stdout == (tmp_path / "d.csv").read_text("utf-8")
+    truth = MRF.from_json((tmp_path / "t.json").read_text("utf-8"))
     assert truth.n_variables == shape[0]
     assert shape[1] is None or len(truth.cliques) == shape[1]
     data = read_data(tmp_path / "d.csv", constant="keep")

@@ -36,7 +36,7 @@ def test_fit_writes_posterior_edges_and_report_and_says_what_it_did(votes: Path,
     command = posterior.info["command"]
     given = [str(votes), "--group", "party", "--missing", "drop", "-o", str(tmp_path / "new")]
     assert command == shlex.join(["edgewise", "fit", *given, *FAST])
-    assert command in (tmp_path / "new" / "report.html").read_text().replace("&#x27;", "'")
+    assert command in (tmp_path / "new" / "report.html").read_text("utf-8").replace("&#x27;", "'")
 
 
 def test_overwriting_leaves_a_running_fit_alone(votes: Path, tmp_path: Path):
@@ -91,7 +91,7 @@ def test_the_command_of_a_posterior_has_the_seed_it_was_made_with(votes: Path, t
 def test_fit_reads_standard_input_and_answers_in_json(votes: Path, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = edgewise(
-        "fit", "-", "--missing", "drop", "--json", "--coding", "ising", *FAST, stdin=votes.read_text()
+        "fit", "-", "--missing", "drop", "--json", "--coding", "ising", *FAST, stdin=votes.read_text("utf-8")
     )
     answer = json.loads(result.stdout)
     assert answer["rows"] == 75
@@ -159,7 +159,7 @@ def test_columns_keep_the_order_they_are_asked_for_in(votes: Path, tmp_path: Pat
     common = ["fit", votes, "--missing", "drop", "-q", *FAST]
     edgewise(*common, "--columns", ",".join(wanted), "-o", tmp_path / "c")
     posterior = load_posterior(tmp_path / "c" / "posterior.nc")
-    complete = [row for row in table(votes.read_text()) if all(row.values())]
+    complete = [row for row in table(votes.read_text("utf-8")) if all(row.values())]
     ones = [sum(row[name] in ("y", "right") for row in complete) for name in wanted]
     assert posterior.names == tuple(wanted)
     assert posterior.statistics.singles.tolist() == ones

@@ -83,7 +83,7 @@ def test_weights_with_guarded_names_are_read_back(tmp_path: Path) -> None:
     names = ("=1", "'=1", "plain", " @x", "'quoted")
     model = MRF.from_coupling(np.arange(5.0), np.ones((5, 5)) - np.eye(5), names)
     model.to_csv(tmp_path / "m.csv")
-    assert "\n=1" not in (tmp_path / "m.csv").read_text().replace("\r", "")
+    assert "\n=1" not in (tmp_path / "m.csv").read_text("utf-8").replace("\r", "")
     assert MRF.from_csv(tmp_path / "m.csv").names == names
 
 

@@ -332,7 +332,7 @@ def test_house_votes_from_file_to_report_in_one_command(real_data: Path, tmp_pat
     assert "232 of 435 rows are complete and stay" in result.stderr
     assert "party labels the rows and is not a variable: democrat 124, republican 108." in result.stderr
     assert "text column 'party'" not in result.stderr
-    page = (tmp_path / "votes" / "report.html").read_text()
+    page = (tmp_path / "votes" / "report.html").read_text("utf-8")
     assert "republican" in page
     assert load_posterior(tmp_path / "votes" / "posterior.nc").n_variables == 16
 

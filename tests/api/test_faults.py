@@ -231,7 +231,7 @@ def test_of_two_fits_in_one_directory_the_second_is_refused_and_the_first_undist
         pid = f"{running.pid}\n"
         # What is overwritten is deleted under the lock too.
         while (
-            not (lock.exists() and lock.read_text() == pid)
+            not (lock.exists() and lock.read_text("utf-8") == pid)
             or (first == ["--overwrite"] and any(map(is_old, directory.rglob("*.npz"))))
         ) and time.time() < began + 120:
             assert running.poll() is None, running.stderr.read().decode()
@@ -257,10 +257,10 @@ def test_of_two_fits_in_one_directory_the_second_is_refused_and_the_first_undist
 
 
 def test_the_page_of_promises_names_tests_that_exist():
-    page = (TESTS.parent / "docs" / "promises.md").read_text()
+    page = (TESTS.parent / "docs" / "promises.md").read_text("utf-8")
     named = [part.strip("`").partition("::") for part in page.split() if part.startswith("`tests/")]
     assert len(named) > 20
     for file, _, test in (tuple(part.rstrip("`,.;|)") for part in parts) for parts in named):
-        text = (TESTS.parent / file).read_text()
+        text = (TESTS.parent / file).read_text("utf-8")
         assert not test or f"def {test}(" in text, f"{file}::{test}"
     assert len(set(itertools.chain.from_iterable(named))) > 20

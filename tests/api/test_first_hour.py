@@ -77,7 +77,7 @@ def test_remedies_are_python_in_python_and_options_on_the_command_line(tmp_path:
     assert found[1].isdigit()
     posterior.save(tmp_path / "posterior.nc")
     edgewise("report", tmp_path)
-    page = (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text("utf-8")
     assert "extend(" not in page
     assert "more draws per chain" in page
     assert in_options("go on with extend(draws=16700).").endswith("(about 16,700 more draws per chain).")
@@ -146,11 +146,11 @@ def test_colours_by_a_file_of_groups(fitted: Path, tmp_path: Path):
     groups = tmp_path / "topics.csv"
     groups.write_text("vote,topic\ntax,money\nroads,money\nschools,people\n")
     edgewise("plot", "network", fitted, "--color-by", groups, "-o", tmp_path / "network.svg")
-    drawn = (tmp_path / "network.svg").read_text()
+    drawn = (tmp_path / "network.svg").read_text("utf-8")
     assert "<!-- money -->" in drawn
     assert "<!-- people -->" in drawn
     edgewise("report", fitted, "--color-by", groups, "-o", tmp_path / "report.html")
-    assert '"groups":["money","people"]' in (tmp_path / "report.html").read_text()
+    assert '"groups":["money","people"]' in (tmp_path / "report.html").read_text("utf-8")
     groups.write_text("tax,money\n")
     said = edgewise("plot", "network", fitted, "--color-by", groups, code=1).stderr
     assert "has no group for 'roads' and 1 more; it has tax." in said
@@ -182,7 +182,7 @@ def test_options_that_are_named_exist(fitted: Path, votes: Path, tmp_path: Path)
     assert "there is no column 'schools'" in said
     assert "--columns" not in said
     third = tmp_path / "third.csv"
-    third.write_text(votes.read_text().replace("y,", "maybe,", 3))
+    third.write_text(votes.read_text("utf-8").replace("y,", "maybe,", 3))
     said = edgewise("report", fitted, "--data", third, "--missing", "drop", code=1).stderr
     assert "has 3 levels" in said
     assert "--drop-columns" not in said
@@ -198,7 +198,7 @@ def test_the_command_that_is_suggested_keeps_the_label_as_a_label(tmp_path: Path
     said = edgewise(*command[1:], "-o", "survey").stderr
     assert "12 variables" in said
     assert "region labels the rows and is not a variable" in said
-    assert len(json.loads(Path("truth.json").read_text())["cliques"]) == 11
+    assert len(json.loads(Path("truth.json").read_text("utf-8"))["cliques"]) == 11
 
 
 def test_the_estimator_takes_the_columns_that_messages_tell_it_to_drop():

@@ -174,7 +174,7 @@ def test_the_command_from_table_to_report(table: pd.DataFrame, tmp_path, monkeyp
     assert "strength" in done.stdout
     posterior = load_posterior("out/posterior.nc")
     assert posterior.levels[4] == ("<30", ">=30", ">=60")
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "5 variables (1 binary, 3 ordinal, 1 nominal) of 2 to 4 levels" in page
     assert "a step up the whole scale of" in page
     assert "orthogonal contrasts" in page

@@ -21,7 +21,7 @@ WIDE = "import pandas; pandas.set_option('display.width', 200, 'display.max_colu
 
 def first_code(page):
     """The first block of code on a page."""
-    return re.search(r"```python\n(.*?)```", (TESTS.parent / page).read_text(), re.DOTALL)[1]
+    return re.search(r"```python\n(.*?)```", (TESTS.parent / page).read_text("utf-8"), re.DOTALL)[1]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def ten_lines():
 @pytest.fixture(scope="module")
 def promised():
     """What the README says the ten lines print: edge and evidence."""
-    edges = re.findall(EDGE, (TESTS.parent / "README.md").read_text())
+    edges = re.findall(EDGE, (TESTS.parent / "README.md").read_text("utf-8"))
     assert len(edges) == 5
     return edges
 

@@ -121,7 +121,7 @@ def test_a_page_whose_light_is_not_green_says_so_first(persistence, light, tmp_p
         assert "How many pairs the data decide is not known" in page.text
     else:
         assert "Provisionally:" in page.text
-        assert "counted withheld" in (tmp_path / "page.html").read_text()
+        assert "counted withheld" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_the_answer_counts_every_candidate_once(tmp_path):
@@ -129,7 +129,7 @@ def test_the_answer_counts_every_candidate_once(tmp_path):
     assert diagnose(posterior).light == "green"
     page = Page(write_report(posterior, tmp_path / "green.html"))
     assert page.attributes("body")[0]["data-light"] == "green"
-    assert 'class="banner' not in (tmp_path / "green.html").read_text()
+    assert 'class="banner' not in (tmp_path / "green.html").read_text("utf-8")
     decided = int((posterior.edge_values("evidence") != "inconclusive").sum())
     assert f"The data decide {decided} of 36 pairs." in page.text
     counts = posterior.summary()["evidence"].value_counts()

@@ -318,7 +318,7 @@ def test_pictures_are_saved_with_their_colours_and_the_table_is_copied(page, fit
     with page.expect_download() as waiting:
         page.locator("#save-network button", has_text="Save SVG").click()
     waiting.value.save_as(tmp_path / "network.svg")
-    drawing = (tmp_path / "network.svg").read_text()
+    drawing = (tmp_path / "network.svg").read_text("utf-8")
     root = ElementTree.fromstring(drawing)
     lines = [part for part in root.iter() if part.get("data-edge")]
     assert len(lines) == page.locator("#graph path[data-edge]").count()

@@ -152,18 +152,18 @@ def test_everything_is_written(whole: Path):
     for name in command.FIGURES:
         assert (whole / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (whole / f"{name}.png").stat().st_size < 100_000
-        record = json.loads((whole / f"{name}.json").read_text())
+        record = json.loads((whole / f"{name}.json").read_text("utf-8"))
         assert record["profile"] == "smoke"
         assert record["seed"] == 1
         assert record["versions"]["edgewise"]
         assert not record["missing"]
         assert all((whole / f"{table}.csv").exists() for table in record["tables"])
-    state = json.loads((whole / "run.json").read_text())
+    state = json.loads((whole / "run.json").read_text("utf-8"))
     assert state["tasks"] == state["finished"]
 
 
 def test_the_page_tells_every_claim(whole: Path):
-    page = (whole / "reproduction.md").read_text()
+    page = (whole / "reproduction.md").read_text("utf-8")
     assert "Profile **smoke**" in page
     assert "scikit-learn's 8 x 8 digits" in page
     rows = pandas.read_csv(whole / "claims.csv")
@@ -192,10 +192,10 @@ def test_a_run_that_lost_tasks_finds_the_same_tables(whole: Path, tmp_path: Path
         content = (whole / "tasks" / f"{task.key}.npz").read_bytes()
         (directory / "tasks" / f"{task.key}.npz").write_bytes(content)
     command.run("fig4", directory, profile="smoke", jobs=1, draw_only=True)
-    unfinished = json.loads((directory / "fig4.json").read_text())
+    unfinished = json.loads((directory / "fig4.json").read_text("utf-8"))
     assert len(unfinished["missing"]) == 3
-    assert "3 of its 9 tasks are not finished" in (directory / "reproduction.md").read_text()
-    assert "**6 of 9 tasks are finished**" in (directory / "reproduction.md").read_text()
+    assert "3 of its 9 tasks are not finished" in (directory / "reproduction.md").read_text("utf-8")
+    assert "**6 of 9 tasks are finished**" in (directory / "reproduction.md").read_text("utf-8")
     command.run("fig4", directory, profile="smoke", jobs=1)
     assert (directory / "fig4.csv").read_bytes() == (whole / "fig4.csv").read_bytes()
 
@@ -203,7 +203,7 @@ def test_a_run_that_lost_tasks_finds_the_same_tables(whole: Path, tmp_path: Path
 def test_the_page_can_be_written_elsewhere(whole: Path, tmp_path: Path):
     page = tmp_path / "docs" / "reproduction.md"
     command.run("fig5", whole, profile="smoke", jobs=1, draw_only=True, page=page)
-    assert "(reproduction/fig5.png)" in page.read_text()
+    assert "(reproduction/fig5.png)" in page.read_text("utf-8")
     assert (tmp_path / "docs" / "reproduction" / "fig5.csv").exists()
     assert not (tmp_path / "docs" / "reproduction" / "tasks").exists()
 
@@ -229,16 +229,16 @@ def test_a_directory_knows_all_its_figures(whole: Path, tmp_path: Path):
         (tmp_path / "tasks" / path.name).write_bytes(path.read_bytes())
 
     def page_after(figure: str) -> str:
-        return command.run(figure, tmp_path, profile="smoke", jobs=1, draw_only=True).read_text()
+        return command.run(figure, tmp_path, profile="smoke", jobs=1, draw_only=True).read_text("utf-8")
 
     only = page_after("fig5")
     assert "reproduce fig5 " in only
     assert "reproduce all" not in only
-    first = json.loads((tmp_path / "run.json").read_text())
+    first = json.loads((tmp_path / "run.json").read_text("utf-8"))
     both = page_after("fig3")
     assert "reproduce fig3 " in both
     assert "reproduce fig5 " in both
-    state = json.loads((tmp_path / "run.json").read_text())
+    state = json.loads((tmp_path / "run.json").read_text("utf-8"))
     assert state["figures"] == ["fig3", "fig5"]
     assert state["tasks"] == state["finished"] > first["tasks"]
     assert "reproduce all" in page_after("all")
@@ -247,7 +247,7 @@ def test_a_directory_knows_all_its_figures(whole: Path, tmp_path: Path):
 
 
 def test_images_of_another_source_are_refused(whole: Path, tmp_path: Path):
-    state = json.loads((whole / "run.json").read_text())
+    state = json.loads((whole / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps(state | {"images": "other images"}))
     with pytest.raises(FileError, match="are other images; now they would be scikit-learn's"):
         command.run("fig5", tmp_path, profile="smoke")
@@ -342,7 +342,7 @@ def test_any_part_of_a_run_can_be_drawn(whole: Path, tmp_path: Path, share: floa
         if rng.random() < share:
             (tmp_path / "tasks" / path.name).write_bytes(path.read_bytes())
     page = command.run("all", tmp_path, profile="smoke", jobs=1, draw_only=True)
-    assert "tasks are finished**" in page.read_text()
+    assert "tasks are finished**" in page.read_text("utf-8")
 
 
 def test_a_figure_of_one_model_alone(whole: Path, tmp_path: Path):

@@ -215,7 +215,7 @@ def test_the_command_writes_a_red_result_and_resumes_to_the_same_draws(votes, tm
     assert "Warm-up will take about" in cut.stderr
     assert "more than --max-time allows" in cut.stderr
     assert "red, warm-up was not finished" in edgewise("summary", tmp_path / "cut").stdout
-    assert "Warm-up was not finished" in (tmp_path / "cut" / "report.html").read_text()
+    assert "Warm-up was not finished" in (tmp_path / "cut" / "report.html").read_text("utf-8")
     edgewise(*common, "-o", tmp_path / "cut", "--resume")
     edgewise(*common, "-o", tmp_path / "whole")
     resumed, whole = (load_posterior(tmp_path / name / "posterior.nc") for name in ("cut", "whole"))

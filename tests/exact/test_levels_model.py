@@ -276,7 +276,7 @@ def test_damaged_files_are_refused():
 def test_damaged_tables_are_refused(tmp_path):
     path = tmp_path / "model.csv"
     mixed().to_csv(path)
-    text = path.read_text()
+    text = path.read_text("utf-8")
     for old, new, words in (
         ("nominal at 0", "nominal at", "levels of 'b' cannot be read"),
         ("a,never,,", "z,never,,", "levels of 'z'|has no thresholds|levels of 'a'"),

@@ -148,7 +148,7 @@ def golden(stored: dict[str, Any], name: str) -> str:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_run(name):
-    expected = golden(json.loads(STORED.read_text()), name)
+    expected = golden(json.loads(STORED.read_text("utf-8")), name)
     assert fingerprint(name) == expected, f"if this is meant, renew {STORED.name} and say why in CHANGES"
 
 
@@ -164,7 +164,7 @@ def test_other_versions_are_a_failure_in_ci_alone(monkeypatch):
 
 if __name__ == "__main__":
     found = {name: fingerprint(name) for name in GOLDEN}
-    before = json.loads(STORED.read_text())
+    before = json.loads(STORED.read_text("utf-8"))
     others = before.pop("made_with")
     # Versions that gave other draws gave those of another algorithm.
     others = others if before == found else []

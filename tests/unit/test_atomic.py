@@ -38,7 +38,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
 
     with pytest.raises(RuntimeError, match="stop"):
         fail()
-    assert target.read_text() == "old"
+    assert target.read_text("utf-8") == "old"
     assert names(tmp_path) == ["edges.csv"]
 
 
@@ -48,9 +48,9 @@ def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path):
     link.symlink_to(precious)
     with replacing(link, "utf-8") as file:
         file.write("new")
-    assert precious.read_text() == "years of work"
+    assert precious.read_text("utf-8") == "years of work"
     assert not link.is_symlink()
-    assert link.read_text() == "new"
+    assert link.read_text("utf-8") == "new"
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):

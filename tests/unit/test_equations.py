@@ -18,7 +18,7 @@ def cited() -> dict[str, list[str]]:
     """Functions, methods and classes whose docstrings cite each equation."""
     found: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 for number in set(re.findall(r"\((\d+\.\d+)\)", ast.get_docstring(node) or "")):
                     found.setdefault(number, []).append(f"{path.relative_to(SOURCE)}:{node.name}")
@@ -31,7 +31,7 @@ def places() -> dict[str, list[str]]:
 
 
 def test_every_equation_has_its_place(places):
-    numbers = re.findall(r"\\tag\{(\d+\.\d+)\}", METHOD.read_text())
+    numbers = re.findall(r"\\tag\{(\d+\.\d+)\}", METHOD.read_text("utf-8"))
     assert len(numbers) == len(set(numbers)) > 30
     for table in ("3.1", "3.2", "3.8"):  # whole modules: the numbers stand at their head
         numbers.remove(table)

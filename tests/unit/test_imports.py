@@ -27,7 +27,7 @@ def happening(node: ast.AST) -> list[ast.AST]:
 
 def imported(module: str) -> set[str]:
     names: set[str] = set()
-    for node in happening(ast.parse(FILES[module].read_text())):
+    for node in happening(ast.parse(FILES[module].read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -45,7 +45,7 @@ def room(module: str) -> str:
 
 
 def rooms() -> dict[str, int]:
-    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text()
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text("utf-8")
     table = text.partition("| room |")[2].partition("\n\n")[0].splitlines()[2:]
     names = [re.findall(r"`(\w+)", line.split("|")[1]) for line in table]
     return {name: place for place, row in enumerate(names) for name in row}

@@ -70,7 +70,7 @@ def test_the_posterior_needs_no_numba() -> None:
 def documented() -> list[str]:
     """Every name of the package that the documentation spells out."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    text = "\n".join(page.read_text() for page in pages)
+    text = "\n".join(page.read_text("utf-8") for page in pages)
     return sorted(set(re.findall(r"(?<![\w./-])edgewise(?:\.[A-Za-z]\w*)+", text)))
 
 
@@ -120,7 +120,7 @@ def test_examples_in_docstrings_run(name: str) -> None:
 
 def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
     readme = ROOT / "README.md"
-    _, code, after = re.split(r"```python\n(.*?)```", readme.read_text(), maxsplit=1, flags=re.DOTALL)
+    _, code, after = re.split(r"```python\n(.*?)```", readme.read_text("utf-8"), maxsplit=1, flags=re.DOTALL)
     promised = re.search(r"```\n(.*?)```", after, flags=re.DOTALL)
     assert promised is not None
     # In a narrow terminal pandas would leave out columns.
@@ -134,7 +134,7 @@ def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```\n(edgewise simulate.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```\n(edgewise simulate.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
     assert len(blocks) == 1
     for line in blocks[0].splitlines():
         words = shlex.split(line, comments=True)

@@ -344,7 +344,7 @@ def test_structures_show_which_graphs_are_probable_and_where_they_differ():
 
 
 def test_colours_of_communities_are_those_of_the_report():
-    style = (resources.files("edgewise.report") / "assets" / "style.css").read_text()
+    style = (resources.files("edgewise.report") / "assets" / "style.css").read_text("utf-8")
     told = [found.upper() for found in re.findall(r"\.group-\d+ \{ fill: (#\w+); \}", style)]
     assert told == list(COMMUNITIES)
 

@@ -197,7 +197,7 @@ def test_intervals_and_moments_are_computed_once(monkeypatch):
 def imported(path: Path) -> set[str]:
     """Modules of the folder that a module of it imports when it runs, wherever the import stands."""
     folder = "edgewise.posterior"
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text("utf-8"))
     typing_only = {
         part
         for node in ast.walk(tree)

@@ -188,7 +188,7 @@ def test_every_earlier_format_has_a_step_and_a_file():
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.nc")), ids=lambda path: path.stem)
 def test_files_of_earlier_versions_open_with_their_numbers(path, tmp_path):
-    expected = json.loads(path.with_suffix(".json").read_text())
+    expected = json.loads(path.with_suffix(".json").read_text("utf-8"))
     posterior = edgewise.load_posterior(path)
     found = numbers(posterior)
     # These runs are short, and their Bayes factors are bounded by the draws they have since 0.3.0.
