@@ -74,7 +74,7 @@ def main(directory: str, kills: int, engine: str) -> None:
             {
                 "kills": done,
                 "resumed": [
-                    int(text.replace(",", "")) for text in re.findall(r"iteration ([\d,]+)", log.read_text("utf-8"))
+                    int(text.replace(",", "")) for text in re.findall(r"iteration ([\d,]+)", log.read_text())
                 ],
                 "last_resumed": result.info["resumed_from_iteration"],
                 "same_draws": fingerprint(result.draws) == fingerprint(undisturbed.draws),

@@ -22,7 +22,6 @@ class PosteriorFile:
     """``load_posterior`` and what users do next: summary, diagnosis, report, predictions."""
 
     OLD = "pairs-0.2.0.nc"
-    REPORTED = True
 
     def __init__(self) -> None:
         from edgewise.posterior import storage
@@ -76,7 +75,7 @@ class PosteriorFile:
             return worded(error)
         found = _answer(posterior)
         # One in sixteen: a report takes a second.
-        if self.REPORTED and answer is None and found.startswith("0"):
+        if answer is None and found.startswith("0"):
             from edgewise.report.build import build_report
 
             build_report(posterior)
@@ -89,7 +88,6 @@ class LevelsFile(PosteriorFile):
     """The same for variables with any levels."""
 
     OLD = "triples-0.2.0.nc"
-    REPORTED = False  # there is no report of them yet
 
     def _posterior(self) -> Any:
         return _loaded(FIXTURES / "levels-0.3.0.nc")

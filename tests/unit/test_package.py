@@ -134,7 +134,8 @@ def test_the_ten_lines_of_the_readme_run(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```\n(edgewise simulate.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    text = (ROOT / "README.md").read_text("utf-8")
+    blocks = re.findall(r"```\n(edgewise simulate.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == 1
     for line in blocks[0].splitlines():
         words = shlex.split(line, comments=True)

@@ -468,7 +468,7 @@ def lengths_of_rounds(longest: int, finished: int) -> list[int]:
     Examples
     --------
     >>> lengths_of_rounds(60, 5)
-    [10, 20, 20, 40, 60, 60]
+    [10, 20, 30, 60, 60, 60]
     """
     lengths = [min(longest, length) for length in FIRST_ROUNDS]
     while len(lengths) <= finished:
