@@ -14,7 +14,7 @@ import pytest
 
 from command import FAST, edgewise, table
 from edgewise import load_posterior
-from edgewise.cli import messages, options
+from edgewise.cli import messages, opened
 from edgewise.run.lock import Lock
 
 
@@ -252,7 +252,7 @@ def test_a_mistake_of_ours_is_one_paragraph_too(monkeypatch, fitted: Path):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("one by nought")
 
-    monkeypatch.setattr(options, "open_posterior", broken)
+    monkeypatch.setattr(opened, "open_posterior", broken)
     result = edgewise("summary", fitted, code=1)
     assert "This should not have happened: ZeroDivisionError: one by nought." in result.stderr
     assert "edgewise doctor" in result.stderr

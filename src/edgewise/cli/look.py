@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edgewise.cli import options
+from edgewise.cli import opened, options
 from edgewise.cli.files import binary_target
 from edgewise.cli.messages import in_options, say, tell
 from edgewise.errors import DataError
@@ -34,7 +34,7 @@ def summary(
     from edgewise.cli import shown
     from edgewise.posterior.diagnostics import diagnose
 
-    found = options.open_posterior(posterior)
+    found = opened.open_posterior(posterior)
     if json:
         shown.write_json(shown.posterior_as_dict(found, diagnose(found), coding.value))
     else:
@@ -150,11 +150,11 @@ def plot(
     }
     chosen = _accepted(kind, PLOTS[kind], given)
     target = binary_target(output or f"{kind}.png")
-    found = options.open_posterior(posterior)
+    found = opened.open_posterior(posterior)
     if kind == "predictive":
         if data is None:
             raise typer.BadParameter("The predictive check compares with a table; give it with --data FILE")
-        chosen["data"] = options.read_same_data(data, found, missing)
+        chosen["data"] = opened.read_same_data(data, found, missing)
     if kind == "precision-recall":
         if truth is None:
             raise typer.BadParameter("Precision and recall need the truth; give a model with --truth FILE")
@@ -217,8 +217,8 @@ def report(
     """
     from edgewise.report.build import build_report, write_page
 
-    found = options.open_posterior(posterior)
-    rows = None if data is None else options.read_same_data(data, found, missing, group, weights)
+    found = opened.open_posterior(posterior)
+    rows = None if data is None else opened.read_same_data(data, found, missing, group, weights)
     settings: dict[str, Any] = {
         "data": rows,
         "title": title,
@@ -234,7 +234,7 @@ def report(
 
         sys.stdout.buffer.write(page.encode())
         return
-    path = Path(output) if output is not None else options.find_posterior(posterior).with_name("report.html")
+    path = Path(output) if output is not None else opened.find_posterior(posterior).with_name("report.html")
     tell(f"Written: {write_page(page, path)} (open it in a browser)")
 
 
@@ -289,7 +289,7 @@ def compare(
         raise typer.BadParameter(
             "Give one thing to compare with: another posterior or model, or --lasso DATA for a lasso"
         )
-    posterior = options.open_posterior(first)
+    posterior = opened.open_posterior(first)
     if lasso is not None:
         other, name = _fit_lasso(lasso, posterior, method, missing), "lasso"
     else:
@@ -309,7 +309,7 @@ def compare(
 def _fit_lasso(source: str, posterior: Any, method: str, missing: options.Missing) -> Any:
     from edgewise.baselines.lassos import NodewiseLasso, PseudoLikelihoodLasso
 
-    data = options.read_same_data(source, posterior, missing)
+    data = opened.read_same_data(source, posterior, missing)
     if method == "nodewise":
         return NodewiseLasso().fit(data)
     if method == "pseudo-likelihood":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.cli.options import open_posterior
+from edgewise.cli.opened import open_posterior
 from edgewise.errors import DataError, FileError, printable
 from edgewise.posterior.columns import signed
 

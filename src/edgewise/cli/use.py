@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edgewise.cli import options
+from edgewise.cli import opened, options
 from edgewise.cli.files import csv_text, safe_csv, write_text
 from edgewise.cli.messages import tell
 from edgewise.errors import DataError
@@ -65,7 +65,7 @@ def predict(
     from edgewise.data import encode_rows
     from edgewise.predict.scores import conditional_probability, level_probabilities
 
-    found = options.open_posterior(posterior)
+    found = opened.open_posterior(posterior)
     blank = found.info.get("blanks", ())
     cells = encode_rows(rows, found.names, found.levels, allow_missing=True, blank=blank)
     wanted = [_variable(name, found.names) for name in options.parse_names(target) or []]
@@ -157,7 +157,7 @@ def sample(
 
     from edgewise.predict.mixtures import sample_rows
 
-    found = options.open_posterior(posterior)
+    found = opened.open_posterior(posterior)
     rng = np.random.default_rng(seed)
     models = found.mixture(mixture, seed=int(rng.integers(2**31)))
     rows = sample_rows(models, number, rng)
@@ -207,7 +207,7 @@ def export(
     """
     if what not in FORMATS:
         raise typer.BadParameter(f"There is no format {what!r}; the formats are {', '.join(FORMATS)}")
-    found = options.open_posterior(posterior)
+    found = opened.open_posterior(posterior)
     if what in ("J", "h"):
         text = _ising(found, what, mean)
     elif what == "model":

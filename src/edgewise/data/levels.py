@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.data.doubts import doubtful_word
 from edgewise.data.factor import MANY, Factor, Where
 from edgewise.data.labels import (
     complement,
@@ -23,7 +24,7 @@ from edgewise.data.labels import (
     plain_label,
 )
 from edgewise.data.problems import LEVELS, Fault, counted, listing
-from edgewise.data.several import Several, cut_column, declared, doubtful_word, undeclared
+from edgewise.data.several import Several, cut_column, declared, undeclared
 from edgewise.data.wishes import NOTHING, Wish
 
 

@@ -10,17 +10,23 @@ import numpy as np
 from edgewise.errors import DataError
 from edgewise.plots import layout as layouts
 from edgewise.plots import placing
-from edgewise.plots.groups import Groups, node_colours, node_groups
+from edgewise.plots.drawing import (
+    BELOW,
+    bent,
+    draw_edges,
+    draw_nodes,
+    draw_pixels,
+    frame,
+    node_size,
+    sign_kinds,
+    width_legend,
+)
+from edgewise.plots.groups import Groups
 from edgewise.plots.source import EdgeView, as_posterior, edge_view
 from edgewise.plots.style import (
     EVIDENCE_COLOURS,
-    INK,
-    NEGATIVE,
-    POSITIVE,
-    colour,
     mark,
     new_axes,
-    short,
     tally,
     withheld,
 )
@@ -30,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Layout = str | np.ndarray | Mapping[str, Sequence[float]]
-# Up to so many variables every name is written; beyond so many, edges with evidence against them are not.
-FEW = 25
 MOST_ABSENT = 40
 
 
@@ -96,7 +100,7 @@ def network(
     else:
         positions = find_positions(view, layout)
     ax = new_axes(ax, *_size(view.n_variables))
-    kinds = _sign_kinds(view, drawn)
+    kinds = sign_kinds(view, drawn)
     degree = np.bincount(view.pairs[drawn].ravel(), minlength=view.n_variables)
     what = "single model"
     if view.evidence is not None:
@@ -105,17 +109,17 @@ def network(
     silent = view.evidence is not None and withheld(as_posterior(source))
     counted = "Network so far" if silent else f"Network: {len(drawn):,} {noun}"
     ax.set_title(title or f"{counted} ({what})")
-    _width_legend(ax, view, drawn, kinds, silent)
+    width_legend(ax, view, drawn, kinds, silent)
     if grid is None:
-        size = _node_size(view.n_variables)
-        _frame(ax, positions, 0.14)
+        size = node_size(view.n_variables)
+        frame(ax, positions, 0.14)
         lines = _curves(ax, positions, view.pairs[drawn], size)
-        _draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
-        _draw_nodes(ax, view, positions, degree, groups, labels, lines)
+        draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
+        draw_nodes(ax, view, positions, degree, groups, labels, lines)
     else:
-        lines = _bent(positions[view.pairs[drawn]], 0.1)
-        _draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
-        _draw_pixels(ax, positions, degree)
+        lines = bent(positions[view.pairs[drawn]], 0.1)
+        draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
+        draw_pixels(ax, positions, degree)
     return ax if view.evidence is None else mark(ax, as_posterior(source))
 
 
@@ -123,11 +127,6 @@ def _size(count: int) -> tuple[float, float]:
     """Inches of a figure that so many nodes need."""
     side = float(np.clip(5.6 + count / 40, 6.2, 12.0))
     return 1.13 * side, side
-
-
-def _node_size(count: int) -> float:
-    """Area of a node in square points."""
-    return float(np.clip(6000 / max(count, 1), 32, 230))
 
 
 def _curves(ax: Axes, positions: np.ndarray, pairs: np.ndarray, size: float) -> np.ndarray:
@@ -191,8 +190,8 @@ def evidence_network(
 
     handles: list[Line2D] = []
     silent = withheld(as_posterior(source))
-    _frame(ax, positions, 0.14)
-    size = _node_size(view.n_variables)
+    frame(ax, positions, 0.14)
+    size = node_size(view.n_variables)
     for word, chosen, shade, style, width, crowd in kinds:
         if "absence" in word and view.n_variables > MOST_ABSENT:
             label = f"{tally(word, len(chosen), silent)} (not drawn)"
@@ -213,11 +212,11 @@ def evidence_network(
         )
     there = np.flatnonzero(present(view.evidence, view.inclusion))
     degree = np.bincount(view.pairs[there].ravel(), minlength=view.n_variables)
-    ax.legend(handles=handles, title="Evidence for the edge", **_BELOW)
+    ax.legend(handles=handles, title="Evidence for the edge", **BELOW)
     some, strong = thresholds
     ax.set_title(title or f"Edge evidence (Bayes factor beyond {some:g}: some, beyond {strong:g}: strong)")
     lines = _curves(ax, positions, view.pairs[there], size)
-    _draw_nodes(ax, view, positions, degree, groups, None, lines)
+    draw_nodes(ax, view, positions, degree, groups, None, lines)
     return mark(ax, as_posterior(source))
 
 
@@ -243,216 +242,3 @@ def find_positions(view: EdgeView, layout: Layout = "stress") -> np.ndarray:
             "per variable."
         )
     return positions
-
-
-_BELOW: dict[str, Any] = {
-    "loc": "upper center",
-    "bbox_to_anchor": (0.5, 0.0),
-    "ncols": 3,
-    "frameon": False,
-    "fontsize": 8,
-    "title_fontsize": 8,
-}
-
-
-def _sign_kinds(view: EdgeView, drawn: np.ndarray) -> list[tuple[str, np.ndarray, str, Any]]:
-    """The four kinds of line: label, edges, colour, line style."""
-    positive = view.strength[drawn] >= 0
-    unsure = np.zeros(len(drawn), bool) if view.evidence is None else view.evidence[drawn] == "inconclusive"
-    dashed = (0, (4, 2))
-    return [
-        ("positive, inconclusive", drawn[positive & unsure], POSITIVE, dashed),
-        ("negative, inconclusive", drawn[~positive & unsure], NEGATIVE, dashed),
-        ("positive", drawn[positive & ~unsure], POSITIVE, "solid"),
-        ("negative", drawn[~positive & ~unsure], NEGATIVE, "solid"),
-    ]
-
-
-def _scale(view: EdgeView, drawn: np.ndarray) -> tuple[float, float]:
-    """Strength of the widest line, and its width in points."""
-    strongest = float(np.abs(view.strength[drawn]).max(initial=0.0)) or 1.0
-    return strongest, float(np.clip(7.0 * (40 / max(len(drawn), 1)) ** 0.3, 2.0, 7.0))
-
-
-def _draw_edges(
-    ax: Axes,
-    view: EdgeView,
-    drawn: np.ndarray,
-    lines_of: Mapping[int, np.ndarray],
-    kinds: list[tuple[str, np.ndarray, str, Any]],
-) -> None:
-    from matplotlib.collections import LineCollection
-
-    strongest, widest = _scale(view, drawn)
-    fade = float(np.clip((600 / max(len(drawn), 1)) ** 0.5, 0.25, 0.85))
-    for _, chosen, shade, style in kinds:
-        if not len(chosen):
-            continue
-        share = np.abs(view.strength[chosen]) / strongest
-        widths = 0.4 + (widest - 0.4) * share
-        order = np.argsort(widths)
-        lines = LineCollection(
-            [lines_of[k] for k in chosen[order].tolist()],
-            linewidths=widths[order],
-            colors=shade,
-            linestyles=[style],
-            # Weak lines step back.
-            alpha=fade * (0.5 + 0.5 * share[order]),
-            zorder=1,
-            capstyle="butt",
-        )
-        ax.add_collection(lines)
-
-
-def _bent(lines: np.ndarray, bulge: float) -> np.ndarray:
-    """Bend lines (k, 2, 2) longer than the step to a diagonal neighbour, so that none hides another."""
-    if not bulge:
-        return lines
-    along = lines[:, 1] - lines[:, 0]
-    length = np.sqrt((along**2).sum(1))
-    aside = np.stack([-along[:, 1], along[:, 0]], axis=1) * np.where(length > 1.5, bulge, 0.0)[:, None]
-    t = np.linspace(0, 1, 13)[None, :, None]
-    straight = lines[:, None, 0] + t * along[:, None]
-    result: np.ndarray = straight + 4 * t * (1 - t) * aside[:, None]
-    return result
-
-
-def _draw_nodes(
-    ax: Axes,
-    view: EdgeView,
-    positions: np.ndarray,
-    degree: np.ndarray,
-    groups: Groups | None,
-    labels: bool | None,
-    lines: np.ndarray,
-) -> None:
-    count = view.n_variables
-    area = np.where(degree > 0, 1.0, 0.45) * _node_size(count)
-    face = _group_colours(ax, view, groups)
-    ax.scatter(
-        positions[:, 0],
-        positions[:, 1],
-        s=area,
-        c=face,
-        edgecolors=INK,
-        linewidths=0.8 if count <= 100 else 0.4,
-        zorder=2,
-    )
-    if labels is not False:
-        _write_names(ax, view, positions, degree, np.sqrt(area) / 2, lines, bool(labels))
-
-
-def _write_names(
-    ax: Axes,
-    view: EdgeView,
-    positions: np.ndarray,
-    degree: np.ndarray,
-    radii: np.ndarray,
-    lines: np.ndarray,
-    force: bool,
-) -> None:
-    """Write the names beside their nodes, on a pale halo, each where it covers nothing."""
-    from matplotlib import patheffects
-
-    scale = 72 / ax.figure.dpi
-    box = ax.get_window_extent()
-    font = float(np.clip(11 - view.n_variables / 20, 6, 10))
-    texts = [short(name) for name in view.names]
-    places = placing.names(
-        ax.transData.transform(positions) * scale,
-        radii,
-        texts,
-        font,
-        ax.transData.transform(lines.reshape(-1, 2)).reshape(lines.shape) * scale,
-        (box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale),
-        np.argsort(-degree, kind="stable").tolist(),
-        force or view.n_variables <= FEW,
-    )
-    back = ax.transData.inverted()
-    for text, place in zip(texts, places):
-        if place is not None:
-            x, y = back.transform((place.x / scale, place.y / scale))
-            written = ax.text(x, y, text, ha="center", va="center", fontsize=font, color=INK, zorder=3)
-            halo = patheffects.withStroke(linewidth=2, foreground="white", alpha=0.8)
-            written.set_path_effects([halo])
-            written.set_in_layout(False)
-
-
-def _group_colours(ax: Axes, view: EdgeView, groups: Groups | None) -> list[str]:
-    group, labels = node_groups(view.names, view.matrix(view.inclusion), groups)
-    if labels is not None:
-        for index, label in enumerate(labels):
-            ax.scatter([], [], s=60, c=colour(index), edgecolors=INK, label=short(label))
-        ax.add_artist(ax.legend(loc="upper right", frameon=False, fontsize=8))
-    return node_colours(group, labels is not None)
-
-
-def _draw_pixels(ax: Axes, positions: np.ndarray, degree: np.ndarray) -> None:
-    from matplotlib.collections import PolyCollection
-
-    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
-    squares = positions[:, None, :] + corners
-    ax.add_collection(
-        PolyCollection(list(squares), facecolors="#F7F7F7", edgecolors="#E0E0E0", linewidths=0.6, zorder=0)
-    )
-    joined = degree > 0
-    ax.scatter(positions[joined, 0], positions[joined, 1], s=14, c=INK, zorder=2)
-    ax.scatter(
-        positions[~joined, 0],
-        positions[~joined, 1],
-        s=8,
-        facecolors="none",
-        edgecolors="#9A9A9A",
-        linewidths=0.8,
-        zorder=2,
-    )
-    _frame(ax, positions, 0.0, 0.6)
-
-
-def _frame(ax: Axes, positions: np.ndarray, share: float, least: float = 0.0) -> None:
-    low, high = positions.min(0), positions.max(0)
-    margin = np.maximum(share * (high - low).max(), least)
-    ax.set_xlim(low[0] - margin, high[0] + margin)
-    ax.set_ylim(
-        low[1] - 0.5 * margin if not least else low[1] - margin,
-        high[1] + (0.5 * margin if not least else margin),
-    )
-    ax.set_aspect("equal")
-    ax.set_axis_off()
-
-
-def _width_legend(
-    ax: Axes,
-    view: EdgeView,
-    drawn: np.ndarray,
-    kinds: list[tuple[str, np.ndarray, str, Any]],
-    silent: bool,
-) -> None:
-    """Explain the lines that are there, with their numbers, and two widths."""
-    from matplotlib.lines import Line2D
-
-    if not len(drawn):
-        ax.text(
-            0.5,
-            -0.02,
-            "no edge reaches the threshold",
-            transform=ax.transAxes,
-            ha="center",
-            va="top",
-            color=INK,
-        )
-        return
-    handles = [
-        Line2D([], [], color=shade, linewidth=2.2, linestyle=style, label=tally(word, len(chosen), silent))
-        for word, chosen, shade, style in reversed(kinds)
-        if len(chosen)
-    ]
-    strongest, widest = _scale(view, drawn)
-    for part in (1.0, 0.25):
-        width = 0.4 + (widest - 0.4) * part
-        handles.append(
-            Line2D(
-                [], [], color="#777777", linewidth=width, label=f"strength {part * strongest:.2g} (log odds)"
-            )
-        )
-    ax.legend(handles=handles, **_BELOW)

@@ -19,8 +19,8 @@ from edgewise.draws.statistics import (
     stopping_statistics,
 )
 from edgewise.errors import printable
-from edgewise.kernels.codes import SEPARATE
 from edgewise.posterior import summaries
+from edgewise.posterior.engine_health import FINE, Finding, engine_health, engine_rates
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
 from edgewise.run.forecast import rounded_up, until_agreement
 from edgewise.run.options import TARGET_ESS
@@ -48,9 +48,6 @@ __all__ = [
 
 R_HAT_GOOD, R_HAT_POOR, R_HAT_BAD = R_HAT_LIMIT, 1.05, R_HAT_APART
 ESS_POOR = 100
-FULL = 0.9
-MOST_APART = 1.0
-WEIGHT_ESS_POOR = 0.3
 LIGHTS = {
     "green": "the chains agree and every uncertain edge has enough effective draws",
     "amber": "usable with care: look at the numbers below before quoting single probabilities",
@@ -62,10 +59,6 @@ ADVICE = {
     "red": "No count, probability or Bayes factor of it can be quoted yet.",
 }
 UNFINISHED = "warm-up was not finished, so the draws show where the chains were and not the posterior"
-
-# How bad it is (0 fine, 1 amber, 2 red), in a few words, and in sentences with the remedy.
-Finding = tuple[int, str, str]
-FINE: Finding = (0, "", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +201,7 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     broken = _not_numbers(posterior)
     if broken[0]:
         judged, more_draws_help = [broken], False
-    judged += [FINE if unfinished else _engine_health(posterior, found.rates)]
+    judged += [FINE if unfinished else engine_health(posterior, found.rates)]
     judged += [_unreadable(posterior), _silent_data(posterior)]
     return Diagnostics(
         ("green", "amber", "red")[max(level for level, _, _ in judged)],
@@ -288,107 +281,6 @@ def _precision(posterior: Posterior, seen: StoppingStatistics, slowest: str, tar
     )
     brief = f"{slowest} has {seen.min_bulk_ess:,.0f} effective draws ({target:,.0f} wanted)"
     return 2 if seen.min_bulk_ess < ESS_POOR else 1, brief, message
-
-
-def engine_rates(posterior: Posterior) -> dict[str, float]:
-    """Rates of all chains together from the engines' counters, those that were reported.
-
-    Examples
-    --------
-    >>> from edgewise import SpikeSlabMRF, datasets
-    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
-    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
-    >>> from edgewise.posterior.diagnostics import engine_rates
-    >>> type(engine_rates(model.posterior_)).__name__
-    'dict'
-    """
-    counters = posterior._counters
-    totals: dict[str, float] = {}
-    for part in counters:
-        for key, value in part.items():
-            totals[key] = totals.get(key, 0.0) + float(value)
-    rates = {}
-    for move in ("birth", "death", "swap"):
-        tries = totals.get(f"{move}_tries", 0.0)
-        if tries > 0:
-            rates[f"{move}_acceptance"] = totals.get(f"{move}_accepts", 0.0) / tries
-    if totals.get("stretches", 0.0) > 0:
-        rates["stretch_acceptance"] = totals.get("stretches_accepted", 0.0) / totals["stretches"]
-    if "weight_ess" in totals:
-        rates["weight_ess"] = totals["weight_ess"] / len(counters)
-    if "resamplings" in totals and totals.get("iterations", 0.0) > 0:
-        rates["resamplings_per_iteration"] = totals["resamplings"] / totals["iterations"]
-    return rates
-
-
-def _engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
-    lowest = min(
-        (float(part["weight_ess"]) for part in posterior._counters if "weight_ess" in part), default=1.0
-    )
-    if lowest < WEIGHT_ESS_POOR:
-        return (
-            1,
-            "the particles lag behind the parameters",
-            f"The particles lag behind the parameters: their weights are worth {lowest:.0%} of their number "
-            f"in the worst chain (above {WEIGHT_ESS_POOR:.0%} wanted), so probabilities may be biased; "
-            "use more particles or more sweeps per iteration.",
-        )
-    wide = sum(float(part.get("too_wide", 0.0)) for part in posterior._counters)
-    stretches = sum(float(part.get("stretches", 0.0)) for part in posterior._counters)
-    if posterior.info.get("engine") == "surrogate":
-        allowed = max(int((posterior._resolved_prior.status <= SEPARATE).sum()), 1)
-        active = np.mean([chain.n_edges.mean() for chain in posterior.draws if len(chain)] or [0.0])
-        several = not posterior.scales.all_binary
-        instead = "choose fewer variables" if several else "use engine='particle'"
-        apart = max((float(part.get("mismatch", 0.0)) for part in posterior._counters), default=0.0)
-        if apart > MOST_APART:
-            return (
-                2,
-                "the approximation of the likelihood has run away",
-                f"Data made by the posterior are {apart:.1f} standard errors from the table on average: the "
-                "approximation of the likelihood has run away, and nothing here can be trusted; "
-                f"{instead}.",
-            )
-        if active > FULL * allowed:
-            return (
-                2,
-                "the approximation of the likelihood has run away",
-                f"{active / allowed:.0%} of all candidates are active on average: the approximation of the "
-                "likelihood has run away, and nothing here can be trusted; "
-                f"{instead}.",
-            )
-        return (
-            1,
-            "the likelihood is approximated",
-            "The likelihood is approximated to second order, and the error of that was not measured. It is "
-            "small where there are many rows for every edge; compare with "
-            + (
-                "engine='exact' on a few of the variables." if several else "engine='particle' where you can."
-            ),
-        )
-    if wide:
-        return (
-            (2 if wide > 0.02 * stretches else 1),
-            "graphs that are too wide were left out",
-            f"The graphs of {wide / stretches:.1%} of the proposals were too wide to sum exactly and were "
-            "left out, so the posterior is that of the narrower graphs; engine='particle' has no such limit.",
-        )
-    if stretches and not any(part.get("stretches_accepted") for part in posterior._counters):
-        return (
-            2,
-            "no stretch was ever accepted",
-            "No stretch was ever accepted, so the draws know only the graph they started from; use "
-            "engine='particle'.",
-        )
-    moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
-    if moves and max(moves) == 0 and (posterior._resolved_prior.status <= SEPARATE).any():
-        return (
-            2,
-            "no edge was ever added or removed",
-            "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only "
-            "the graph they started from; run longer, or use another engine.",
-        )
-    return FINE
 
 
 def _not_numbers(posterior: Posterior) -> Finding:
