@@ -19,9 +19,10 @@ import numpy as np
 
 from edgewise.engines.protocol import Problem
 from edgewise.run import workers
-from edgewise.run.chains import run, versions
+from edgewise.run.chains import run
 from edgewise.run.compiling import prepare
 from edgewise.run.options import RunOptions
+from edgewise.run.versions import versions
 from toy_engine import TOY, fingerprint, toy_problem
 
 

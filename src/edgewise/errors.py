@@ -1,4 +1,4 @@
-"""The two errors and the one warning class that edgewise raises on purpose, and what their text may hold."""
+"""The errors and the one warning class that edgewise raises on purpose, and what their text may hold."""
 
 from __future__ import annotations
 
@@ -56,6 +56,19 @@ class FileError(_Shown, ValueError):
     ... except FileError as error:
     ...     print(error)
     There is no file nothing.nc.
+    """
+
+
+class ClusterError(_Shown, RuntimeError):
+    """A cluster that has gone, has no workers or has other software than this machine.
+
+    Nothing is wrong with the fit: it goes on from its checkpoint, here or on another cluster.
+
+    Examples
+    --------
+    >>> from edgewise.errors import ClusterError
+    >>> issubclass(ClusterError, RuntimeError)
+    True
     """
 
 

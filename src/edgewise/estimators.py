@@ -78,7 +78,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Chains computed at the same time, as in joblib (-1: all cores). None takes all cores, unless joblib
         is at work around the fit and says otherwise.
-    executor : concurrent.futures.Executor, optional
+    executor : concurrent.futures.Executor or distributed.Client, optional
         Where to compute instead of on threads of this process.
     random_state : int, RandomState, Generator or None
         Seed. The same seed gives the same draws whatever the number of workers.

@@ -59,7 +59,8 @@ def counted(function):
     return call
 
 from toy_engine import TOY, toy_problem
-from edgewise.run.chains import run, versions
+from edgewise.run.chains import run
+from edgewise.run.versions import versions
 from edgewise.run.options import RunOptions
 versions()
 

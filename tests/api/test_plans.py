@@ -14,7 +14,7 @@ from edgewise.data import read_data
 from edgewise.run import plans
 from edgewise.run.chains import run
 from edgewise.run.options import RunOptions
-from edgewise.run.plans import MOST_KEPT, Plan, Ticket
+from edgewise.run.plans import MOST_KEPT, Plan
 from toy_engine import TOY, fingerprint, toy_problem, toy_rows
 
 CHAINS = 3
@@ -49,7 +49,7 @@ class Courier:
     """Sends every task by mail to workers that share nothing; `lifetime` tasks later one is replaced."""
 
     def __init__(self, workers: int, lifetime: int, monkeypatch) -> None:
-        self.memories = [{} for _ in range(workers)]
+        self.memories = [({}, {}) for _ in range(workers)]
         self.lifetime, self.monkeypatch = lifetime, monkeypatch
         self.sizes, self.replaced = [], 0
         self.rng = np.random.default_rng(0)
@@ -59,11 +59,12 @@ class Courier:
         self.sizes.append(len(letter))
         worker = int(self.rng.integers(len(self.memories)))
         if len(self.sizes) % self.lifetime == 0:
-            self.memories[worker] = {}
+            self.memories[worker] = ({}, {})
             self.replaced += 1
         future = Future()
         with self.monkeypatch.context() as patch:
-            patch.setattr(plans, "_kept", self.memories[worker])
+            patch.setattr(plans, "_kept", self.memories[worker][0])
+            patch.setattr(plans, "_problems", self.memories[worker][1])
             task, contents = pickle.loads(letter)
             future.set_result(pickle.loads(pickle.dumps(task(*contents))))
         return future
@@ -76,7 +77,7 @@ def test_a_plan_travels_to_those_who_do_not_know_it(problem, reference, monkeypa
     courier = Courier(workers, lifetime, monkeypatch)
     result = short_run(problem, executor=courier)
     assert fingerprint(result.draws) == reference
-    heavy = len(Plan(problem, TOY, {}).packed)
+    heavy = len(Plan(problem, TOY, {}).packed_problem.content)
     assert heavy > 200_000
     slices = len(courier.sizes)
     assert slices >= 100
@@ -98,20 +99,29 @@ def test_processes_give_the_same_draws(problem, reference):
 
 def test_a_process_keeps_a_few_plans(monkeypatch):
     monkeypatch.setattr(plans, "_kept", {})
+    monkeypatch.setattr(plans, "_problems", {})
     made = [Plan(toy_problem(seed=seed), TOY, {}) for seed in range(MOST_KEPT + 1)]
-    assert len({plan.token for plan in made}) == len(made)
+    assert len({plan.ticket().token for plan in made}) == len(made)
     assert made[0].ticket().plan() is None
     for plan in made:
         assert plan.ticket(whole=True).plan() is not None
-    assert len(plans._kept) == MOST_KEPT
+    assert len(plans._kept) == len(plans._problems) == MOST_KEPT
     assert made[0].ticket().plan() is None
     assert made[-1].ticket().plan() is not None
 
 
-def test_a_travelling_plan_does_not_pack_itself_twice():
+def test_a_problem_is_packed_once_however_often_chains_meet(monkeypatch):
+    monkeypatch.setattr(plans, "_kept", {})
+    monkeypatch.setattr(plans, "_problems", {})
     plan = Plan(toy_problem(), TOY, {})
-    assert Ticket(plan.token, plan.packed).packed is plan.packed
-    assert len(pickle.dumps(plan)) < len(plan.packed) + 100
+    later = replace(plan, knowledge={"end": np.array([3])})
+    assert later.packed_problem is plan.packed_problem
+    assert later.packed.token != plan.packed.token
+    assert len(pickle.dumps(plan.ticket())) < 500 < len(plan.packed_problem.content)
+    first = plan.ticket(whole=True).plan()
+    half = replace(later.ticket(whole=True), problem=plan.packed_problem.sealed())
+    assert half.plan().problem is first.problem
+    assert half.plan().knowledge["end"][0] == 3
 
 
 def test_the_rows_of_a_problem_cannot_be_changed(problem):

@@ -98,6 +98,7 @@ def fit(
         int | None,
         typer.Option(help="Chains computed at once.", show_default="all cores", rich_help_panel=SAMPLING),
     ] = None,
+    scheduler: options.Scheduler = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -242,6 +243,7 @@ def fit(
         coding=coding.value,
         json=json,
         grid=None if grid is None else options.parse_grid(grid),
+        scheduler=scheduler,
     )
     running.check_directory(request)
     from edgewise.data import read_data

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from edgewise.errors import DataError, EdgewiseWarning, FileError, printable
+from edgewise.errors import ClusterError, DataError, EdgewiseWarning, FileError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +102,7 @@ def guarded(command: Callable[[], Any]) -> int:
         return code if isinstance(code, int) else DONE
     except Interrupted as stop:
         return fail(str(stop) or "Interrupted.", WRONG, "Stopped")
-    except (DataError, FileError) as error:
+    except (DataError, FileError, ClusterError) as error:
         return fail(explain(error), WRONG)
     except typer.Abort:
         return fail("Aborted.", WRONG)

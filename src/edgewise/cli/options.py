@@ -192,6 +192,15 @@ Quiet = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON to standard output.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Compute on the Dask cluster with this scheduler: its address, or its scheduler file.",
+        show_default=False,
+        rich_help_panel=SAMPLING,
+    ),
+]
 
 Data = Annotated[
     str,

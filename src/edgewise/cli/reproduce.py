@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from edgewise.cli import options
 from edgewise.cli.messages import command_line, session
+from edgewise.cli.running import cluster
 
 
 class ProfileName(StrEnum):
@@ -36,6 +38,7 @@ def reproduce(
     page: Annotated[
         Path | None, typer.Option(help="Write the page there too, its figures and tables beside it.")
     ] = None,
+    scheduler: options.Scheduler = None,
 ) -> None:
     """Reproduce the experiments of Chen & Welling (2012): tables, figures, claims.
 
@@ -50,14 +53,16 @@ def reproduce(
     from edgewise.experiments.command import run
 
     session.resume = command_line()
-    run(
-        figure,
-        output,
-        profile=profile.value,
-        seed=seed,
-        jobs=jobs,
-        data=data,
-        plan_only=plan,
-        draw_only=draw,
-        page=page,
-    )
+    with cluster(scheduler) as client:
+        run(
+            figure,
+            output,
+            profile=profile.value,
+            seed=seed,
+            jobs=jobs,
+            data=data,
+            plan_only=plan,
+            draw_only=draw,
+            page=page,
+            executor=client,
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,7 @@ class Request:
     json: bool = False
     grid: tuple[int, int] | None = None
     title: str | None = None
+    scheduler: str | None = None
 
     @property
     def checkpoint(self) -> Path:
@@ -52,6 +55,21 @@ def limits(draws: int | None, max_draws: int | None) -> tuple[int, int]:
     if least > most:
         raise DataError(f"--draws {least:,} is more than --max-draws {most:,}; lower one or raise the other.")
     return least, most
+
+
+@contextlib.contextmanager
+def cluster(scheduler: str | None) -> Iterator[Any]:
+    """A client of the Dask cluster with this scheduler; None where there is none."""
+    if scheduler is None:
+        yield None
+        return
+    from edgewise.run.cluster import connect
+
+    client: Any = connect(scheduler)
+    try:
+        yield client
+    finally:
+        client.close(timeout=2)
 
 
 def check_directory(request: Request) -> None:
@@ -140,10 +158,12 @@ def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     options = replace(request.options, checkpoint=request.checkpoint, progress=not session.quiet)
     if options.engine != "auto":
         load_engine(options.engine)
-    make_directory(request)
-    session.resume = command_line(flags=("--resume", "--overwrite"), add=["--resume"])
-    # Whether the draws suffice is said with the result, together with the command that goes on.
-    posterior, _ = answer(question, time_left(options, started))
+    with cluster(request.scheduler) as client:
+        options = replace(options, executor=client)
+        make_directory(request)
+        session.resume = command_line(flags=("--resume", "--overwrite"), add=["--resume"])
+        # Whether the draws suffice is said with the result, together with the command that goes on.
+        posterior, _ = answer(question, time_left(options, started))
     posterior.info["command"] = _reproducing(posterior)
     tell("Writing the results ...")
     posterior.save(request.directory / "posterior.nc")

@@ -62,7 +62,7 @@ def run(
         Compute nothing: make tables, figures and page from the tasks that are finished.
     page : path, optional
         Write the page there too, with figures and tables in a folder of the same name.
-    executor : concurrent.futures.Executor, optional
+    executor : concurrent.futures.Executor or distributed.Client, optional
         Where to compute instead of in processes of its own.
 
     Returns
@@ -201,7 +201,7 @@ def _enough(name: str, tables: Tables) -> bool:
 
 def _state(study: Study, figures: tuple[str, ...], results: Results, directory: Path) -> dict[str, Any]:
     """What the directory has: the figures of this run and of earlier ones."""
-    from edgewise.run.chains import versions
+    from edgewise.run.versions import versions
 
     modules = [figure_module(name) for name in figures]
     tasks: list[Task] = []

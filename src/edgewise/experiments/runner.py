@@ -24,6 +24,7 @@ import numpy as np
 from edgewise._version import __version__
 from edgewise.atomic import replacing
 from edgewise.errors import FileError
+from edgewise.run.cluster import as_executor
 
 MARK = "edgewise-task-1"
 
@@ -153,7 +154,7 @@ def run_tasks(
         Where the files of finished tasks are.
     jobs : int
         Processes; with 1 everything happens in this one.
-    executor : concurrent.futures.Executor, optional
+    executor : concurrent.futures.Executor or distributed.Client, optional
         Where to compute instead.
     progress : callable, optional
         Called with the number of finished tasks, the number of all, the key that has just finished and the
@@ -179,7 +180,9 @@ def run_tasks(
             keep(task, compute(task))
         return results
     with ExitStack() as stack:
-        pool = executor
+        pool = as_executor(executor)
+        if pool is not executor:
+            stack.callback(pool.shutdown, wait=False)
         if pool is None:
             import multiprocessing
 

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-import platform
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any, TypedDict
 
 import numpy as np
 
-from edgewise._version import __version__
 from edgewise.draws.draws import Draws
 from edgewise.engines.choose import choose, load_engine, resolve
 from edgewise.engines.protocol import Problem
 from edgewise.engines.states import check_state, new_chain
-from edgewise.errors import FileError
+from edgewise.errors import ClusterError, FileError
 from edgewise.run.checkpoint import Checkpoint
+from edgewise.run.cluster import as_executor
 from edgewise.run.conductor import HANDED_OVER, Conductor, Earlier
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import RunOptions
@@ -32,6 +30,7 @@ from edgewise.run.plans import Plan
 from edgewise.run.progress import open_display, seconds
 from edgewise.run.saver import Saver
 from edgewise.run.stopping import Look, goal, quantity, wanting
+from edgewise.run.versions import versions
 from edgewise.run.workers import RunningChain, worker_count
 
 
@@ -157,6 +156,7 @@ def run(
     saver = Saver(store, options.checkpoint_every)
     saver.seconds += time.monotonic() - opening
     own = ThreadPoolExecutor(workers, "edgewise") if options.executor is None else None
+    pool = own or as_executor(options.executor)
     display = open_display(options.progress, options.callback)
     if chosen:
         display.message(f"Engine: {engine_name}. {reason}")
@@ -165,7 +165,7 @@ def run(
             conductor = Conductor(
                 plan=Plan(problem, engine_name, settings),
                 options=options,
-                pool=options.executor or own,  # type: ignore[arg-type]
+                pool=pool,
                 lanes=chains if options.executor is not None and options.n_jobs is None else workers,
                 display=display,
                 interrupt=interrupt,
@@ -174,13 +174,19 @@ def run(
                 may_hand_over=chosen or previous is not None,
             )
             conductor.compile()
-            conductor.gather(seed, starts, _earlier(previous, store, chains, conductor.plan))
-            conductor.conduct()
-            count = conductor.finish()
+            try:
+                conductor.gather(seed, starts, _earlier(previous, store, chains, conductor.plan))
+                conductor.conduct()
+                count = conductor.finish()
+            except (BrokenExecutor, ClusterError) as error:
+                conductor.rescue()
+                if isinstance(error, BrokenExecutor):
+                    raise
+                raise ClusterError(f"{error} {_rescued(store)}") from error
     finally:
         # When something failed, a slice may still be running; it holds nothing but its own chain.
-        if own is not None:
-            own.shutdown(wait=False, cancel_futures=True)
+        if pool is not options.executor:
+            pool.shutdown(wait=False, cancel_futures=True)
         saver.close()
         display.close()
     message = _explain(conductor, count)
@@ -218,6 +224,16 @@ def run(
         conductor.last_look,
         info,
         conductor.plan.knowledge,
+    )
+
+
+def _rescued(store: Checkpoint | None) -> str:
+    """What is left when the workers are gone, in words."""
+    if store is None:
+        return "Nothing was saved, for the fit had no checkpoint; give it one and begin anew."
+    return (
+        f"What was drawn before is saved in {str(store.path)!r}. Run the same fit again to go on from the "
+        "checkpoint."
     )
 
 
@@ -301,17 +317,6 @@ def _asked(conductor: Conductor) -> str:
     parts += [f"ESS {seen.ess:.0f}", f"R-hat {seen.r_hat:.3f}"]
     lacking = wanting(wanted, seen, lambda k: quantity(problem.features, names, k))
     return f" ({', '.join(parts)})" + "".join(f"; {words}" for words in lacking)
-
-
-def versions() -> dict[str, str]:
-    """Versions on which the draws depend."""
-    return {
-        "edgewise": __version__,
-        "numpy": np.__version__,
-        "numba": version("numba"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-    }
 
 
 def problem_digest(problem: Problem) -> str:

@@ -6,6 +6,7 @@ never change a draw.
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -94,21 +95,24 @@ class Conductor:
         self._pace: Pace | None = None
         self._looks: list[Look] = []
         self._warned = False
+        self._journey = math.inf
 
     def compile(self) -> None:
         """Compile before the clock starts, and say so when it takes long and is not only loading."""
         before, compiled = time.monotonic(), compilations()
-        problem = self.plan.problem
-        future = self.pool.submit(
+        features, levels = self.plan.problem.features, not self.plan.problem.all_binary
+        task: tuple[Any, ...] = (
             prepare,
             self.plan.path,
-            problem.features.all_pairs,
-            problem.features.max_order,
+            features.all_pairs,
+            features.max_order,
             self.plan.settings,
-            not problem.all_binary,
+            levels,
         )
+        everywhere = getattr(self.pool, "everywhere", None)
+        futures = [self.pool.submit(*task)] if everywhere is None else everywhere(*task)
         told = False
-        while not wait([future], timeout=POLL_SECONDS).done:
+        while wait(futures, timeout=POLL_SECONDS).not_done:
             slow = time.monotonic() - before > COMPILE_NOTICE_SECONDS
             if not told and slow and (compilations() > compiled or not is_resident(self.pool)):
                 told = True
@@ -117,7 +121,7 @@ class Conductor:
                 )
             if self.interrupt.pressed:
                 raise KeyboardInterrupt("Interrupted while the engine was being compiled; nothing is drawn.")
-        self.uncounted = future.result()
+        self.uncounted = max(future.result() for future in futures)
 
     def gather(self, seed: Any, starts: Sequence[str], earlier: Earlier | None) -> None:
         """Create the chains, or rebuild them where they were."""
@@ -209,6 +213,11 @@ class Conductor:
         self._show("done")
         return count
 
+    def rescue(self) -> None:
+        """Save the chains as they came back last, after the workers were lost."""
+        if self.chains and all(chain.warm_up >= 0 and not chain.resident for chain in self.chains):
+            self.saver.finish(self.chains, self.notes())
+
     def elapsed(self) -> float:
         """Seconds of this run, without compiling."""
         return time.monotonic() - self.started - self.uncounted
@@ -273,6 +282,9 @@ class Conductor:
                     continue
                 now = time.monotonic()
                 chain.take(delivery, now - since)
+                # Where slices wait for each other the shortest journey is the one that did not.
+                if chain.journey > 0:
+                    self._journey = chain.journey = min(self._journey, chain.journey)
                 if self.display.watched and now - chain.seen_at >= self.display.interval:
                     chain.glance()
                     self.display.seconds += time.monotonic() - now

@@ -50,7 +50,7 @@ class RunOptions:
         Seed of the run; chain ``k`` uses its ``k``-th child whatever the number of chains.
     n_jobs : int, optional
         Chains computed at the same time, as in joblib (-1: all cores); None takes all cores.
-    executor : concurrent.futures.Executor, optional
+    executor : concurrent.futures.Executor or distributed.Client, optional
         Where to compute instead of on threads of this process.
     progress : bool or "lines"
         Whether to show what happens.
@@ -124,7 +124,7 @@ class RunOptions:
             (
                 "executor",
                 self.executor is None or callable(getattr(self.executor, "submit", None)),
-                "a concurrent.futures.Executor, or None",
+                "a concurrent.futures.Executor, a client of Dask, or None",
             ),
             ("callback", self.callback is None or callable(self.callback), "a function of a view, or None"),
         )

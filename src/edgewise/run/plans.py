@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import pickle
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,7 +24,26 @@ from edgewise.engines.protocol import Engine, Problem
 MOST_KEPT = 4
 
 _kept: dict[str, Plan] = {}
+_problems: dict[str, Problem] = {}
 _lock = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """Something heavy on a journey: a token for it and, where the other side may not know it, its bytes."""
+
+    token: str
+    content: bytes | None = None
+
+    @classmethod
+    def of(cls, thing: Any) -> Parcel:
+        """Pack a thing; equal bytes have equal tokens."""
+        content = pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+        return cls(hashlib.sha256(content).hexdigest(), content)
+
+    def sealed(self) -> Parcel:
+        """The token alone."""
+        return Parcel(self.token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +56,17 @@ class Plan:
     knowledge: Mapping[str, np.ndarray] | None = None
 
     @cached_property
-    def packed(self) -> bytes:
-        """The plan for the journey, made once."""
-        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
+    def packed(self) -> Parcel:
+        """All but the problem for the journey, made once."""
+        return Parcel.of((self.engine, dict(self.settings), self.knowledge))
 
-    @cached_property
-    def token(self) -> str:
-        """Stands for the plan where it is known."""
-        return hashlib.sha256(self.packed).hexdigest()
+    @property
+    def packed_problem(self) -> Parcel:
+        """The problem for the journey, made once however often the chains meet."""
+        parcel = _packed_problems.get(self.problem)
+        if parcel is None:
+            parcel = _packed_problems[self.problem] = Parcel.of(self.problem)
+        return parcel
 
     def kind(self) -> type[Engine]:
         """Class of the engine."""
@@ -66,30 +89,28 @@ class Plan:
         return replace(self, knowledge=pooled)
 
     def ticket(self, whole: bool = False) -> Ticket:
-        """What travels with a slice: the token, or the `whole` plan too."""
-        return Ticket(self.token, self.packed if whole else None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """What travels with a slice: the tokens, or the `whole` plan too."""
+        ticket = Ticket(self.packed_problem, self.packed)
+        return ticket if whole else Ticket(ticket.problem.sealed(), ticket.rest.sealed())
 
 
 @dataclass(frozen=True, eq=False)
 class Ticket:
-    """A plan on a journey: its token and, where the other side may not know it, the plan itself."""
+    """A plan on a journey, in two parcels: the problem stays the same when the chains have met."""
 
-    token: str
-    packed: bytes | None
+    problem: Parcel
+    rest: Parcel
+
+    @property
+    def token(self) -> str:
+        """Stands for the plan where it is known."""
+        return f"{self.problem.token} {self.rest.token}"
 
     def plan(self) -> Plan | None:
         """The plan, if this process has or gets it."""
         with _lock:
-            plan = _kept.pop(self.token, None)
-            if plan is None and self.packed is not None:
-                plan = pickle.loads(self.packed)
-            if plan is not None:
-                _kept[self.token] = plan  # the newest last
-                while len(_kept) > MOST_KEPT:
-                    del _kept[next(iter(_kept))]
+            problem = _keep(_problems, self.problem.token, lambda: _unpacked(self.problem))
+            plan: Plan | None = _keep(_kept, self.token, lambda: _made(problem, self.rest))
             return plan
 
 
@@ -98,3 +119,28 @@ class Unknown:
     """The answer of a process that has not seen a plan yet."""
 
     token: str
+
+
+def _unpacked(parcel: Parcel) -> Any:
+    return None if parcel.content is None else pickle.loads(parcel.content)
+
+
+def _made(problem: Problem | None, rest: Parcel) -> Plan | None:
+    if problem is None or rest.content is None:
+        return None
+    return Plan(problem, *_unpacked(rest))
+
+
+def _keep(store: dict[str, Any], token: str, make: Callable[[], Any]) -> Any:
+    """What the token stands for, now the newest of a few."""
+    found = store.pop(token, None)
+    if found is None:
+        found = make()
+    if found is not None:
+        store[token] = found
+        while len(store) > MOST_KEPT:
+            del store[next(iter(store))]
+    return found
+
+
+_packed_problems: WeakKeyDictionary[Problem, Parcel] = WeakKeyDictionary()
