@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from inclusion_truth import log_model_prior, rates
 from scipy import special, stats
 from scipy.stats import qmc
 
@@ -112,6 +113,9 @@ def log_graph_prior(graphs: np.ndarray, prior: ResolvedPrior) -> np.ndarray:
         result = special.betaln(prior.beta_a + active, prior.beta_b + candidates - active)
         result = result - special.betaln(prior.beta_a, prior.beta_b)
     separate = prior.status == SEPARATE
+    if prior.model is not None:
+        separate &= ~prior.model.inside
+        result = result + log_model_prior(graphs, prior.model)
     odds = prior.log_odds[separate]
     return result + graphs[:, separate] @ odds - np.logaddexp(0.0, odds).sum()
 
@@ -144,10 +148,31 @@ class _Target:
         likelihood = theta @ self.sums[columns] - self.statistics.n_rows * log_z
         sd = self.prior.bias_sd
         bias = -0.5 * (biases**2).sum(axis=1) / sd**2 - p * math.log(sd * math.sqrt(2 * math.pi))
-        return likelihood + bias + self.log_slab((values**2).sum(axis=1), len(active))
+        return likelihood + bias + self.log_slab(values, active)
 
-    def log_slab(self, squares: np.ndarray, count: int) -> np.ndarray:
-        """Log prior density of `count` active parameters whose sum of squares is `squares`."""
+    def own(self, active: np.ndarray) -> np.ndarray:
+        """Standard deviations of the slabs that some parameters have of their own, zero elsewhere."""
+        sd = self.prior.own_sd
+        return np.zeros(len(active)) if sd is None else sd[active]
+
+    def centre(self, active: np.ndarray) -> np.ndarray:
+        """Means of the slabs."""
+        mean = self.prior.own_mean
+        return np.zeros(len(active)) if mean is None else mean[active]
+
+    def log_slab(self, values: np.ndarray, active: np.ndarray) -> np.ndarray:
+        """Log prior density of the values (rows, k) of the parameters `active`."""
+        sd, mean = self.own(active), self.centre(active)
+        own = sd > 0
+        result = stats.norm.logpdf(values[:, own], mean[own], sd[own]).sum(axis=1)
+        if self.prior.freedom:
+            # Cut off at 100.
+            density = stats.t(self.prior.freedom, scale=self.prior.sigma0)
+            return result + density.logpdf(values[:, ~own]).sum(axis=1)
+        return result + self.log_shared((values[:, ~own] ** 2).sum(axis=1), int((~own).sum()))
+
+    def log_shared(self, squares: np.ndarray, count: int) -> np.ndarray:
+        """Log prior density of `count` parameters that share sigma0, whose sum of squares is `squares`."""
         half = 0.5 * count
         if self.prior.fixed_sigma0:
             variance = self.prior.sigma0**2
@@ -156,11 +181,29 @@ class _Target:
         constant = special.gammaln(c + half) - special.gammaln(c) + c * math.log(d)
         return constant - half * math.log(2 * math.pi) - (c + half) * np.log(d + 0.5 * squares)
 
-    def slab_precision(self, squares: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """The conditional mean of sigma0^-2; minus twice the log slab's derivative in `squares`."""
-        if self.prior.fixed_sigma0:
-            return np.full(np.shape(squares), self.prior.sigma0**-2)
-        return (self.prior.gamma_shape + 0.5 * count) / (self.prior.gamma_rate + 0.5 * squares)
+    def slab_precision(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Conditional mean of the precision of every parameter (rows, k), active where `mask`."""
+        everyone = np.arange(values.shape[1])
+        sd = self.own(everyone)
+        shared = mask & (sd == 0)
+        squares = (np.where(shared, values, 0.0) ** 2).sum(axis=1)
+        if self.prior.freedom:
+            freedom, scale = self.prior.freedom, self.prior.sigma0
+            result = (freedom + 1) / (freedom * scale**2 + values**2)
+        elif self.prior.fixed_sigma0:
+            result = np.full(values.shape, self.prior.sigma0**-2)
+        else:
+            precision = (self.prior.gamma_shape + 0.5 * shared.sum(axis=1)) / (
+                self.prior.gamma_rate + 0.5 * squares
+            )
+            result = np.repeat(precision[:, None], values.shape[1], axis=1)
+        with np.errstate(divide="ignore"):
+            return np.where(sd > 0, sd**-2.0, result)
+
+    def shared_terms(self, values: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, int]:
+        """Sum of squares and number of the parameters that share sigma0."""
+        shared = self.own(active) == 0
+        return (values[:, shared] ** 2).sum(axis=1), int(shared.sum())
 
     def scale_moments(self, squares: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """E[sigma0 | A] and E[sigma0^2 | A]."""
@@ -185,13 +228,12 @@ def _modes(target: _Target, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     size = table.shape[1]
     batch = len(graphs)
     mask = np.concatenate([np.ones((batch, p), bool), graphs], axis=1)
-    count = graphs.sum(axis=1)
     diagonal = np.arange(size)
 
     def value(theta: np.ndarray) -> np.ndarray:
         logits = theta @ table.T
         slab = np.array(
-            [target.log_slab(square, k) for square, k in zip((theta[:, p:] ** 2).sum(axis=1), count)]
+            [target.log_slab(row[None, p:][:, on], np.flatnonzero(on))[0] for row, on in zip(theta, graphs)]
         )
         bias = -0.5 * (theta[:, :p] ** 2).sum(axis=1) / target.prior.bias_sd**2
         return theta @ sums - rows * special.logsumexp(logits, axis=1) + bias + slab
@@ -201,15 +243,17 @@ def _modes(target: _Target, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         means = probability @ table
         covariance = np.matmul(table.T[None] * probability[:, None, :], table)
         covariance -= means[:, :, None] * means[:, None, :]
-        slab = target.slab_precision((theta[:, p:] ** 2).sum(axis=1), count)
+        slab = target.slab_precision(theta[:, p:], graphs)
         precision = np.empty_like(theta)
         precision[:, :p] = target.prior.bias_sd**-2
-        precision[:, p:] = slab[:, None]
+        precision[:, p:] = slab
+        centre = np.zeros(size)
+        centre[p:] = target.centre(np.arange(size - p))
         curvature = rows * covariance
         curvature[:, diagonal, diagonal] += precision
         curvature *= mask[:, :, None] & mask[:, None, :]
         curvature[:, diagonal, diagonal] += ~mask
-        return (sums - rows * means - precision * theta) * mask, curvature, slab
+        return (sums - rows * means - precision * (theta - centre)) * mask, curvature, slab
 
     theta = np.zeros((batch, size))
     current = value(theta)
@@ -228,12 +272,12 @@ def _modes(target: _Target, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
             scale[worse] *= 0.5
         theta, current = proposal, found
     _, curvature, slab = slopes(theta)
-    if not target.prior.fixed_sigma0:
+    if not target.prior.fixed_sigma0 and target.prior.own_sd is None:
         # The mixture over sigma0 makes the slab's curvature smaller along A; keep it where it stays safe.
         active_values = np.where(mask, theta, 0.0)
         active_values[:, :p] = 0.0
         rate = target.prior.gamma_rate + 0.5 * (active_values**2).sum(axis=1)
-        softer = curvature - (slab / rate)[:, None, None] * (
+        softer = curvature - (slab[:, 0] / rate)[:, None, None] * (
             active_values[:, :, None] * active_values[:, None, :]
         )
         safe = np.linalg.eigvalsh(softer)[:, 0] > 0.2 * np.linalg.eigvalsh(curvature)[:, 0]
@@ -337,7 +381,7 @@ def enumerate_posterior(
             evidence[graph] = laplace[graph]
             variance = (factor**2).sum(axis=1)
             first[graph, columns], second[graph, columns] = mode, mode**2 + variance
-            scale[graph] = target.scale_moments((mode[p:] ** 2).sum(), len(active))
+            scale[graph] = target.scale_moments(*target.shared_terms(mode[None, p:], active))
             continue
         size = start_points
         while True:
@@ -360,7 +404,7 @@ def enumerate_posterior(
         evidence[graph] = top + np.log(means)
         weight /= weight.sum()
         first[graph, columns], second[graph, columns] = weight @ theta, weight @ theta**2
-        moments = target.scale_moments((theta[:, p:] ** 2).sum(axis=1), len(active))
+        moments = target.scale_moments(*target.shared_terms(theta[:, p:], active))
         scale[graph] = [weight @ moment for moment in moments]
     return _summarise(p, owner, prior, graphs, log_prior, evidence, error, first, second, scale)
 
@@ -389,7 +433,11 @@ def _summarise(
     bias_variance = probability @ second[:, :p] - bias_mean**2
     common = prior.status == COMMON
     active = graphs[:, common].sum(axis=1)
-    if prior.fixed_p0:
+    if prior.model is not None:
+        # The mean rate; its square is not needed but for an allowance.
+        p0 = float(probability @ rates(graphs, prior.model))
+        p0_square = p0**2
+    elif prior.fixed_p0:
         p0, p0_square = prior.p0, prior.p0**2
     else:
         total = prior.beta_a + prior.beta_b + common.sum()

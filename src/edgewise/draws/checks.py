@@ -59,6 +59,11 @@ def check_draws(
         raise ValueError("an inclusion probability does not lie between 0 and 1")
     if not np.all((draws.slab_scale > 0) & (draws.slab_scale < np.inf)):
         raise ValueError("a slab scale is not a positive number")
+    state = draws.model_state
+    if state is not None and not (
+        state.dtype.kind in "if" and state.ndim == 2 and len(state) == count and np.isfinite(state).all()
+    ):
+        raise ValueError("what a model of inclusion keeps of each draw is no table of numbers")
     _check_blocks(draws, dimension)
 
 

@@ -29,6 +29,9 @@ class Draws:
     blocks, block_indptr : arrays, optional
         Of candidates with several parameters, whose ``values`` are strengths: their matrices one after the
         other in the order of ``indices``, and where those of each draw begin.
+    model_state : float64 array (draws, k), optional
+        What a model of inclusion keeps of each draw: the communities of the variables, or the coefficients
+        of their attributes.
     """
 
     indptr: np.ndarray
@@ -39,6 +42,7 @@ class Draws:
     slab_scale: np.ndarray
     blocks: np.ndarray | None = None
     block_indptr: np.ndarray | None = None
+    model_state: np.ndarray | None = None
 
     def with_blocks(self, blocks: np.ndarray, block_indptr: np.ndarray) -> Draws:
         """The same draws with the matrices of their candidates."""
@@ -72,6 +76,7 @@ class Draws:
             np.concatenate([part.biases for part in parts]),
             np.concatenate([part.inclusion_rate for part in parts]),
             np.concatenate([part.slab_scale for part in parts]),
+            model_state=_joined_states(parts),
         )
         blocks = [part.blocks for part in parts if part.blocks is not None]
         if not blocks:
@@ -94,6 +99,7 @@ class Draws:
             self.biases[start:stop],
             self.inclusion_rate[start:stop],
             self.slab_scale[start:stop],
+            model_state=None if self.model_state is None else self.model_state[start:stop],
         )
         if self.blocks is None or self.block_indptr is None:
             return part
@@ -129,6 +135,12 @@ class Draws:
         hits = np.flatnonzero(self.indices == clique)
         result[np.searchsorted(self.indptr, hits, side="right") - 1] = self.values[hits]
         return result
+
+
+def _joined_states(parts: Sequence[Draws]) -> np.ndarray | None:
+    """The states of all parts, if those that have draws have them."""
+    known = [part.model_state for part in parts if part.model_state is not None]
+    return np.concatenate(known) if known else None
 
 
 def block_starts(indptr: np.ndarray, indices: np.ndarray, dimension: np.ndarray) -> np.ndarray:

@@ -16,6 +16,8 @@ from edgewise.errors import DataError
 from edgewise.kernels import codes
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
 from edgewise.priors import ResolvedPrior
+from edgewise.priors.attributes import AttributeLayout
+from edgewise.priors.communities import BlockLayout
 
 # What a recorder holds before its draws are handed over: some megabytes.
 RECORDER_ENTRIES = 1 << 18
@@ -58,12 +60,37 @@ def is_free(status: np.ndarray) -> np.ndarray:
     return status <= SEPARATE
 
 
-def prior_rules(prior: ResolvedPrior) -> Any:
-    """The prior as kernels read it."""
-    from edgewise.kernels.hyper import PriorRules
+def prior_state(prior: ResolvedPrior, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Arrays of a chain that belong to its prior: hyper-parameters, and what only some priors have."""
+    hyper = [np.array([prior.p0, prior.sigma0])]
+    arrays: dict[str, np.ndarray] = {}
+    if prior.freedom:
+        arrays["slab_factor"] = np.ones(len(prior.status))
+    if prior.model is not None:
+        arrays["log_odds"] = np.array(prior.log_odds, np.float64)
+        hyper.append(prior.model.start(rng))
+    return {"hyper": np.concatenate(hyper), **arrays}
 
+
+def prior_rules(prior: ResolvedPrior, state: Mapping[str, np.ndarray] | None = None) -> Any:
+    """The prior as kernels read it; what moves with a chain is in its `state`."""
+    from edgewise.kernels.hyper import Plain, PriorRules
+    from edgewise.kernels.slabs import OneSlab, OwnSlab
+
+    state, count = state or {}, len(prior.status)
+    slab: Any = OneSlab(0)
+    model: Any = Plain(0)
+    if not prior.plain:
+        none = np.zeros(count)
+        slab = OwnSlab(
+            mean=none if prior.own_mean is None else prior.own_mean,
+            sd=none if prior.own_sd is None else prior.own_sd,
+            factor=state.get("slab_factor", np.ones(count)),
+            freedom=float(prior.freedom),
+        )
+        model = _model_rules(prior.model)
     return PriorRules(
-        log_odds=np.ascontiguousarray(prior.log_odds, np.float64),
+        log_odds=state.get("log_odds", np.ascontiguousarray(prior.log_odds, np.float64)),
         beta_a=float(prior.beta_a),
         beta_b=float(prior.beta_b),
         fixed_p0=prior.fixed_p0,
@@ -72,7 +99,26 @@ def prior_rules(prior: ResolvedPrior) -> Any:
         gamma_rate=float(prior.gamma_rate),
         fixed_sigma0=prior.fixed_sigma0,
         bias_sd=float(prior.bias_sd),
+        slab=slab,
+        model=model,
     )
+
+
+def _model_rules(layout: BlockLayout | AttributeLayout | None) -> Any:
+    """A model of inclusion as kernels read it; of the kind that it is not there is an empty one."""
+    from edgewise.kernels.attributes import empty_regression
+    from edgewise.kernels.communities import empty_blocks
+    from edgewise.kernels.hyper import Model
+
+    none, no_members = np.zeros(0, bool), np.zeros((0, 2), np.int64)
+    blocks = empty_blocks(none, no_members, 1, (1.0, 1.0, 1.0, 1.0), 1.0, np.zeros(2))
+    regression = empty_regression(none, np.zeros((0, 1)), np.zeros(1), np.ones(1))
+    kind = codes.NO_MODEL
+    if isinstance(layout, BlockLayout):
+        kind, blocks = codes.COMMUNITIES, layout.rules()
+    elif layout is not None:
+        kind, regression = codes.ATTRIBUTES, layout.rules()
+    return Model(kind, blocks, regression)
 
 
 class ChainEngine:
@@ -81,6 +127,7 @@ class ChainEngine:
     name: ClassVar[str]
     Settings: ClassVar[type]
     takes_levels: ClassVar[bool] = False
+    takes_any_prior: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -101,6 +148,11 @@ class ChainEngine:
                 f"The {self.name} engine takes variables with two levels only, and some of these have more: "
                 "use engine='exact', which takes any levels where the joint states of all variables can be "
                 "listed, or cut the levels in two with binarize or cut."
+            )
+        if not problem.prior.plain and not self.takes_any_prior:
+            raise DataError(
+                f"The {self.name} engine knows normal slabs and one inclusion probability only; for communities, "
+                "attributes, heavier tails and slabs of single edges use engine='auto'."
             )
         self.problem = problem
         self.settings = read_settings(self.Settings, self.name, settings)
@@ -152,7 +204,7 @@ class LineEngine(ChainEngine):
             "clique_centres": (sums[:larger] / rows if rows > 0 else np.full(larger, 0.5))[None],
             "theta": np.zeros(n_cliques),
             "bias": np.zeros(p),
-            "hyper": np.array([problem.prior.p0, problem.prior.sigma0]),
+            **prior_state(problem.prior, np.random.default_rng(children(start_seed, 1)[0])),
             "degree": graph.degree,
             "adjacent": graph.adjacent,
             "listed": graph.listed,
@@ -186,7 +238,7 @@ class LineEngine(ChainEngine):
             levels=levels,
             scores=np.tile([0.0, 1.0], (p, 1)),
             pair_index=pair_index,
-            prior=prior_rules(self.problem.prior),
+            prior=prior_rules(self.problem.prior, arrays),
         )
         self._sums = Sums(arrays["rows"], arrays["singles"], arrays["sums"])
         graph = empty_graph(members, self.problem.prior.status, p)
@@ -280,12 +332,15 @@ class LineEngine(ChainEngine):
             recorder.biases[:count].copy(),
             recorder.inclusion_rate[:count].copy(),
             recorder.slab_scale[:count].copy(),
+            model_state=recorder.model_state[:count].copy() if recorder.model_state.shape[1] else None,
         )
 
     def _recorder(self, draws: int, entries: int) -> Any:
         from edgewise.kernels.state import empty_recorder
 
-        return empty_recorder(draws, entries, len(self._arrays["bias"]))
+        model = self.problem.prior.model
+        size = 0 if model is None else model.state_size
+        return empty_recorder(draws, entries, len(self._arrays["bias"]), size)
 
     def _interest(self, floor: float) -> np.ndarray:
         """How often the indicator of each candidate is worth deciding, by the tallies of warm-up."""

@@ -142,6 +142,7 @@ class LangevinEngine(ChainEngine):
 
     name: ClassVar[str] = "langevin"
     Settings: ClassVar[type] = LangevinSettings
+    takes_any_prior: ClassVar[bool] = False
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.common import LineEngine, is_free, prior_rules
+from edgewise.engines.common import LineEngine, children, is_free, prior_rules, prior_state
 from edgewise.engines.protocol import Problem
 from edgewise.engines.settings import ExactSettings
 from edgewise.errors import DataError
@@ -95,7 +95,7 @@ class LevelEngine(LineEngine):
             "theta": np.zeros(n_cliques),
             "bias": np.zeros(scales.n_biases),
             "blocks": np.zeros(max(1, int(dimension[dimension > 1].sum()))),
-            "hyper": np.array([problem.prior.p0, problem.prior.sigma0]),
+            **prior_state(problem.prior, np.random.default_rng(children(start_seed, 1)[0])),
             "degree": graph.degree,
             "adjacent": graph.adjacent,
             "listed": graph.listed,
@@ -169,7 +169,7 @@ class LevelEngine(LineEngine):
             line_values=line_values,
             line_steps=line_steps,
             line_constant=np.concatenate([constant for _, _, constant in lines]),
-            prior=prior_rules(self.problem.prior),
+            prior=prior_rules(self.problem.prior, arrays),
         )
         self._basis = basis
         self._sums = Sums(arrays["rows"], arrays["feature_singles"], arrays["feature_sums"])

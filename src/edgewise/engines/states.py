@@ -15,7 +15,7 @@ import numpy as np
 
 from edgewise.engines.common import ChainEngine, is_free
 from edgewise.engines.protocol import Engine, Problem
-from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED
+from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, MODEL_STATE
 from edgewise.scales import root_mean_squares
 
 # Arrays that grow with the number of particles, along their last axis.
@@ -67,6 +67,8 @@ def check_state(
             raise ValueError(
                 f"it is in round {int(state['round'][0])} of its warm-up, and what it knows is not"
             )
+        if problem.prior.model is not None:
+            problem.prior.model.check(state["hyper"][MODEL_STATE:])
         _check_graph(problem, state)
         _check_moments(state)
         if "rivals" in state:
@@ -122,7 +124,11 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         low, high = 0, n_rows * (1 + 1e-9)
     elif name in _LEVEL_DATA:
         low, high = -n_rows * (1 + 1e-9), n_rows * (1 + 1e-9)
-    elif name in ("hyper", "bias_scale", "scale", "width"):
+    elif name == "hyper":
+        low, high = -_LARGEST**2, _LARGEST**2
+    elif name == "log_odds":
+        low, high = -_LARGEST, _LARGEST
+    elif name in ("slab_factor", "bias_scale", "scale", "width"):
         low, high = np.finfo(np.float64).tiny, _LARGEST**2
     elif name in ("scan", "rival_rate", "clique_centres", "centres"):
         low, high = 0, 1
@@ -140,6 +146,8 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         raise ValueError(f"{name!r} reaches from {array.min()} to {array.max()}")
     if name == "centres" and array.size and not (array.min() > 0 and array.max() < 1):
         raise ValueError("a line is centred on a level that is never left")
+    if name == "hyper" and not (array[:2] >= np.finfo(np.float64).tiny).all():
+        raise ValueError(f"p0 and sigma0 are {array[0]} and {array[1]}")
     if name == "hyper" and not array[0] < 1:
         raise ValueError(f"p0 is {array[0]}")
     if name == "hyper" and not _SMALLEST_SCALE <= array[1] <= 1 / _SMALLEST_SCALE:

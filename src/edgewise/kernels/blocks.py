@@ -23,7 +23,6 @@ from collections import namedtuple
 
 import numpy as np
 
-from edgewise.kernels.codes import SLAB_SCALE
 from edgewise.kernels.compiling import answer, kernel, long
 from edgewise.kernels.directions import clique_line, shift_biases
 from edgewise.kernels.graph import LevelGraph, activate, deactivate, pair_of
@@ -35,13 +34,13 @@ from edgewise.kernels.lines import (
     line_mode,
     line_value,
     log_proposal,
-    log_slab_constant,
     log_z_change,
     metropolis,
     move_cells,
 )
 from edgewise.kernels.moves import FLIP, REDRAW, TALLY, tally
 from edgewise.kernels.random import gamma_above_one, normal
+from edgewise.kernels.slabs import log_slab, slab_mean, slab_precision
 from edgewise.kernels.state import planes
 from edgewise.kernels.windows import level_cells, pair_cells, scale_levels, scale_pair
 
@@ -97,7 +96,9 @@ def _level_line(graph, a, value, rules, sums, chain, values, S):
     scale = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
     precision = (rules.gram[i, 0, 0] * m_j * m_j + rules.gram[j, 0, 0] * m_i * m_i) * scale
     tilt = m_j * projected(i, 0, rules, chain) + m_i * projected(j, 0, rules, chain)
-    return precision + chain.hyper[SLAB_SCALE] ** -2, tilt * scale + precision * value
+    slab = slab_precision(rules.prior.slab, a, chain.hyper)
+    tilt = tilt * scale + precision * value
+    return precision + slab, tilt + slab * slab_mean(rules.prior.slab, a)
 
 
 @answer(shift_biases, LevelGraph)
@@ -116,7 +117,7 @@ def fill_block(a, size, rules, sums, chain, work):
     i, j = pair_of(a, chain.graph)
     d_i, d_j = rules.dims[i], rules.dims[j]
     scale = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
-    slab = chain.hyper[SLAB_SCALE] ** -2
+    slab = slab_precision(rules.prior.slab, a, chain.hyper)
     S, tilt = work.vectors[0], work.vectors[1]
     begun = rules.block_start[a]
     for k in range(d_i):
@@ -334,7 +335,7 @@ def visit_block(a, what, rules, sums, chain, source, work):
         log_birth = log_prior_odds(
             a, other_common(a, chain.graph), chain.graph.status, chain.hyper, rules.prior
         )
-        log_birth += size * log_slab_constant(chain.hyper[SLAB_SCALE])
+        log_birth += size * log_slab(rules.prior.slab, a, chain.hyper)
         log_birth += block_value(value, size, cells[0], rows, work) - log_block_proposal(size, work, value)
         log_ratio = -log_birth if active else log_birth
         accepted = metropolis(chain.stream, log_ratio)

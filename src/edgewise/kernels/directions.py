@@ -9,9 +9,9 @@ about their centres. The base point of a candidate's line is the model without i
 
 from __future__ import annotations
 
-from edgewise.kernels.codes import SLAB_SCALE
 from edgewise.kernels.compiling import answer, kernel, question
 from edgewise.kernels.graph import CliqueGraph, PairGraph, is_pair, pair_of
+from edgewise.kernels.slabs import slab_mean, slab_precision
 
 
 @question
@@ -27,8 +27,8 @@ def pair_line(a, value, rules, sums, chain, values, S):
     """The line of a pair."""
     i, j = pair_of(a, chain.graph)
     bias_precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
-    precision = chain.hyper[SLAB_SCALE] ** -2
-    tilt = 0.0
+    precision = slab_precision(rules.prior.slab, a, chain.hyper)
+    tilt = precision * slab_mean(rules.prior.slab, a)
     for g in range(S.shape[0]):
         m_i = rules.centres[g, i]
         m_j = rules.centres[g, j]
@@ -57,7 +57,8 @@ def _any_size(graph, a, value, rules, sums, chain, values, S):
         values[g, 0] = -centre
         values[g, 1] = 1.0 - centre
         S[g] = sums.cliques[g, a] - centre * sums.rows[g]
-    return chain.hyper[SLAB_SCALE] ** -2, 0.0
+    precision = slab_precision(rules.prior.slab, a, chain.hyper)
+    return precision, precision * slab_mean(rules.prior.slab, a)
 
 
 @kernel

@@ -91,6 +91,21 @@ def _several_each(graph, theta):
     return count, squares
 
 
+@question
+def parameters_of(graph, a):
+    """Number of parameters of candidate `a`."""
+
+
+@answer(parameters_of, PairGraph, CliqueGraph)
+def _one(graph, a):
+    return 1
+
+
+@answer(parameters_of, LevelGraph)
+def _as_many(graph, a):
+    return graph.dimension[a]
+
+
 @kernel
 def pair_of(a, graph):
     """The two variables of a pair, smaller first."""

@@ -4,9 +4,13 @@ Symbols: ``beta_a, beta_b`` are a, b; ``gamma_shape, gamma_rate`` are c, d; ``n_
 that share p0, ``squares`` the sum of A^2 over the E active ones. ``hyper`` is (p0, sigma0), in the order of
 ``codes.py``; ``stream`` a scalar random state.
 
-``PriorRules`` holds the prior as the kernels read it, fixed for the whole run: ``log_odds[a]`` are the prior
-log odds of a SEPARATE candidate, ``fixed_p0`` and ``fixed_sigma0`` tell that the value in ``hyper`` is given
-rather than learned, ``bias_sd`` is sigma_b.
+``PriorRules`` holds the prior as the kernels read it: ``log_odds[a]`` are the prior log odds of a SEPARATE
+candidate, ``fixed_p0`` and ``fixed_sigma0`` tell that the value in ``hyper`` is given rather than learned,
+``bias_sd`` is sigma_b, ``slab`` one of ``slabs.py`` and ``model`` what else is behind the log odds: nothing
+(``Plain``), or by its ``kind`` nothing, communities (``communities.py``) or attributes (``attributes.py``). A
+model moves between the iterations, when :func:`draw_hyper` draws its state and lays out the log odds anew; all
+else is fixed. There are two types of rules, the plain ones of nearly all fits and those of all others, so
+that code is compiled twice at most.
 """
 
 from __future__ import annotations
@@ -14,14 +18,26 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 
-from edgewise.kernels.codes import COMMON, INCLUSION_RATE, SEPARATE, SLAB_SCALE
-from edgewise.kernels.compiling import kernel
-from edgewise.kernels.graph import slab_terms
-from edgewise.kernels.random import gamma_above_one, uniform
+from edgewise.kernels.attributes import draw_regression
+from edgewise.kernels.codes import (
+    ATTRIBUTES,
+    COMMON,
+    COMMUNITIES,
+    INCLUSION_RATE,
+    SEPARATE,
+    SLAB_SCALE,
+)
+from edgewise.kernels.communities import draw_blocks
+from edgewise.kernels.compiling import answer, kernel, question
+from edgewise.kernels.random import draw_log_gamma
+from edgewise.kernels.slabs import draw_factors, scale_terms
 
 PriorRules = namedtuple(
-    "PriorRules", "log_odds beta_a beta_b fixed_p0 n_common gamma_shape gamma_rate fixed_sigma0 bias_sd"
+    "PriorRules",
+    "log_odds beta_a beta_b fixed_p0 n_common gamma_shape gamma_rate fixed_sigma0 bias_sd slab model",
 )
+Plain = namedtuple("Plain", "nothing")
+Model = namedtuple("Model", "kind blocks regression")
 
 # Keeps the log odds of p0 finite; the Beta priors in use put no visible mass beyond it.
 SMALLEST_RATE = 1e-15
@@ -60,14 +76,6 @@ def other_common(a, graph):
 
 
 @kernel
-def draw_log_gamma(shape, stream):
-    """Logarithm of a Gamma(shape, rate 1) variable, which itself may be too small for a float."""
-    if shape < 1.0:
-        return math.log(gamma_above_one(stream, shape + 1.0)) + math.log(uniform(stream)) / shape
-    return math.log(gamma_above_one(stream, shape))
-
-
-@kernel
 def draw_inclusion_rate(beta_a, beta_b, active, candidates, stream):
     """Draw p0 given how many of the candidates are active (2.3)."""
     log_first = draw_log_gamma(beta_a + active, stream)
@@ -88,13 +96,33 @@ def draw_slab_scale(gamma_shape, gamma_rate, active, squares, stream):
     return math.exp(0.5 * (math.log(gamma_rate + 0.5 * squares) - log_gamma))
 
 
+@question
+def draw_model(model, graph, hyper, log_odds, stream):
+    """Draw the state of a model of inclusion given the graph, and lay out the log odds that follow."""
+
+
+@answer(draw_model, Plain)
+def _nothing(model, graph, hyper, log_odds, stream):
+    pass
+
+
+@answer(draw_model, Model)
+def _by_kind(model, graph, hyper, log_odds, stream):
+    if model.kind == COMMUNITIES:
+        draw_blocks(model.blocks, graph, hyper, log_odds, stream)
+    elif model.kind == ATTRIBUTES:
+        draw_regression(model.regression, graph, hyper, log_odds, stream)
+
+
 @kernel
 def draw_hyper(hyper, theta, prior, graph, stream):
-    """Draw p0 and sigma0 given the graph and the active parameters, where they are learned."""
+    """Draw all hyper-parameters given the graph and the active parameters, where they are learned."""
     if not prior.fixed_p0:
         hyper[INCLUSION_RATE] = draw_inclusion_rate(
             prior.beta_a, prior.beta_b, graph.counts[1], prior.n_common, stream
         )
     if not prior.fixed_sigma0:
-        active, squares = slab_terms(graph, theta)
+        active, squares = scale_terms(prior.slab, graph, theta)
         hyper[SLAB_SCALE] = draw_slab_scale(prior.gamma_shape, prior.gamma_rate, active, squares, stream)
+    draw_factors(prior.slab, graph, theta, hyper, stream)
+    draw_model(prior.model, graph, hyper, prior.log_odds, stream)

@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 
-from edgewise.kernels.codes import BIRTHS, DEATHS, INCLUSION, SLAB_SCALE, TRIES
+from edgewise.kernels.codes import BIRTHS, DEATHS, INCLUSION, TRIES
 from edgewise.kernels.compiling import entry, kernel, loop
 from edgewise.kernels.graph import activate, deactivate
 from edgewise.kernels.hyper import draw_hyper, is_free, log_prior_odds, other_common
 from edgewise.kernels.level_chain import fill_potentials, record_blocks
 from edgewise.kernels.random import normal, uniform
+from edgewise.kernels.slabs import slab_mean, slab_precision
 from edgewise.kernels.state import record, room_left
 
 LevelSurrogate = namedtuple(
@@ -54,12 +55,15 @@ def load_walk(rules, chain, surrogate, walk):
 
 
 @kernel
-def solve_block(begin, size, flat, surrogate, walk):
-    """Root of the precision of a block and half of its solution; energy and log determinant of (11.8)."""
+def solve_block(begin, size, flat, push, surrogate, walk):
+    """Root of the precision of a block and half of its solution; energy and log determinant of (11.8).
+
+    `flat` is the precision of the slab, and `push` that times its mean.
+    """
     root, half = walk.root, walk.half
     energy, log_volume = 0.0, 0.0
     for x in range(size):
-        g = walk.slope[begin + x]
+        g = walk.slope[begin + x] + push
         for y in range(size):
             g += surrogate.precision[begin + x, begin + y] * walk.theta[begin + y]
         for y in range(x + 1):
@@ -81,13 +85,14 @@ def decide_block(k, rules, chain, surrogate, walk):
     a = surrogate.candidates[k]
     graph, stream = chain.graph, chain.stream
     begin, size = surrogate.offset[k], surrogate.offset[k + 1] - surrogate.offset[k]
-    flat = 1.0 / (chain.hyper[SLAB_SCALE] * chain.hyper[SLAB_SCALE])
-    energy, log_volume = solve_block(begin, size, flat, surrogate, walk)
+    flat = slab_precision(rules.prior.slab, a, chain.hyper)
+    mean = slab_mean(rules.prior.slab, a)
+    energy, log_volume = solve_block(begin, size, flat, flat * mean, surrogate, walk)
     probability = 1.0
     if is_free(graph.status[a]):
         log_odds = (
             log_prior_odds(a, other_common(a, graph), graph.status, chain.hyper, rules.prior)
-            + 0.5 * energy
+            + 0.5 * (energy - flat * mean * mean)
             - 0.5 * (log_volume - size * math.log(flat))
         )
         probability = 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0

@@ -24,7 +24,6 @@ from edgewise.kernels.codes import (
     INCLUSION,
     NOISE_COUNT,
     NOISE_SUM,
-    SLAB_SCALE,
     TRIES,
 )
 from edgewise.kernels.compiling import kernel, long
@@ -37,12 +36,12 @@ from edgewise.kernels.lines import (
     line_mode,
     line_value,
     log_proposal,
-    log_slab_constant,
     metropolis,
     move_cells,
     penalised,
 )
 from edgewise.kernels.random import below, uniform
+from edgewise.kernels.slabs import log_slab, within
 from edgewise.kernels.sources import (
     bias_cells,
     bias_growth,
@@ -92,7 +91,7 @@ def log_birth_factor(a, point, mode, sd, chain, prior):
     others = other_common(a, chain.graph)
     return (
         log_prior_odds(a, others, chain.graph.status, chain.hyper, prior)
-        + log_slab_constant(chain.hyper[SLAB_SCALE])
+        + log_slab(prior.slab, a, chain.hyper)
         - log_proposal(point, mode, sd)
     )
 
@@ -116,9 +115,11 @@ def go(a, value, target, cells, values, rules, chain, source):
 
 
 @kernel
-def redrawn(a, value, cells, values, S, precision, tilt, mode, sd, sums, chain, source, noise):
+def redrawn(a, value, cells, values, S, precision, tilt, mode, sd, rules, sums, chain, source, noise):
     """The parameter of the active candidate `a` after it was redrawn: another one, or the same."""
     target = draw_proposal(chain.stream, mode, sd)
+    if not within(rules.prior.slab, target):
+        return value
     log_ratio = log_proposal(value, mode, sd) - log_proposal(target, mode, sd)
     log_ratio += line_change(
         a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, noise
@@ -137,6 +138,10 @@ def flipped(
     active = chain.graph.place[a] >= 0
     target = 0.0 if active else draw_proposal(chain.stream, mode, sd)
     point = value if active else target
+    if not within(rules.prior.slab, point):
+        if tallied:
+            tally(a, active, active, 0.0, chain.tallies)
+        return value
     log_birth = log_birth_factor(a, point, mode, sd, chain, rules.prior) + log_choice
     # A preview by the cells turns hopeless births down before the growth is asked for, with a probability
     # that the death corrects for (delayed acceptance).
@@ -187,7 +192,7 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
     value = begun
     if what & REDRAW and active:
         value = redrawn(
-            a, value, cells, values, S, precision, tilt, mode, sd, sums, chain, source, work.noise
+            a, value, cells, values, S, precision, tilt, mode, sd, rules, sums, chain, source, work.noise
         )
     if what & FLIP:
         value = flipped(

@@ -90,6 +90,14 @@ def gamma_above_one(stream, shape):
 
 
 @kernel
+def draw_log_gamma(shape, stream):
+    """Logarithm of a Gamma(shape, rate 1) variable, which itself may be too small for a float."""
+    if shape < 1.0:
+        return math.log(gamma_above_one(stream, shape + 1.0)) + math.log(uniform(stream)) / shape
+    return math.log(gamma_above_one(stream, shape))
+
+
+@kernel
 def lane_uniform(lanes, s):
     """Next uniform float32 in [0, 1) of lane `s` (xoshiro128+)."""
     s0 = lanes[0, s]

@@ -16,8 +16,8 @@ made. Any fixed values would give the same posterior; these make the lines nearl
 **Sums** are what the data say. A chain may change them between moves, never within one; no rule depends on
 them. ``rows[g]`` N, ``singles[g, i]`` s_i and ``cliques[g, a]`` s_a of stratum g.
 
-**Chain** is what moves: ``theta[a]`` (zero where inactive), ``bias[i]``, ``hyper`` (p0, sigma0), the
-``graph`` (``graph.py``), the random ``stream``, and the ``tallies`` and ``counters`` of ``codes.py``.
+**Chain** is what moves: ``theta[a]`` (zero where inactive), ``bias[i]``, ``hyper`` (p0, sigma0, and what a
+model of inclusion keeps), the ``graph`` (``graph.py``), the random ``stream``, and the ``tallies`` and ``counters`` of ``codes.py``.
 
 **Scan** says what an iteration visits; learned in warm-up and frozen when it ends, because a choice that
 depends on the state breaks reversibility. ``hot`` candidates have their indicators decided with
@@ -39,7 +39,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from edgewise.kernels.codes import INCLUSION_RATE, SLAB_SCALE
+from edgewise.kernels.codes import INCLUSION_RATE, MODEL_STATE, SLAB_SCALE
 from edgewise.kernels.compiling import kernel
 
 Rules = namedtuple("Rules", "centres clique_centres levels scores pair_index prior")
@@ -49,7 +49,7 @@ Rivals = namedtuple("Rivals", "pairs rate tallies")
 Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps rivals")
 FullScan = namedtuple("FullScan", "hot probability swaps")
 Work = namedtuple("Work", "lines sums joint noise")
-Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale filled")
+Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale model_state filled")
 
 
 def working_space(levels: np.ndarray, strata: int = 1) -> Work:
@@ -65,8 +65,11 @@ def working_space(levels: np.ndarray, strata: int = 1) -> Work:
     )
 
 
-def empty_recorder(draws: int, entries: int, n_variables: int) -> Recorder:
-    """Room for some draws that together have `entries` active candidates."""
+def empty_recorder(draws: int, entries: int, n_variables: int, model_size: int = 0) -> Recorder:
+    """Room for some draws that together have `entries` active candidates.
+
+    `model_size` is how many numbers a model of inclusion keeps of each.
+    """
     return Recorder(
         indptr=np.zeros(draws + 1, np.int64),
         indices=np.empty(entries, np.int32),
@@ -74,6 +77,7 @@ def empty_recorder(draws: int, entries: int, n_variables: int) -> Recorder:
         biases=np.empty((draws, n_variables)),
         inclusion_rate=np.empty(draws),
         slab_scale=np.empty(draws),
+        model_state=np.empty((draws, model_size)),
         filled=np.zeros(1, np.int64),
     )
 
@@ -104,5 +108,7 @@ def record(chain, recorder):
         recorder.biases[filled, i] = chain.bias[i]
     recorder.inclusion_rate[filled] = chain.hyper[INCLUSION_RATE]
     recorder.slab_scale[filled] = chain.hyper[SLAB_SCALE]
+    for k in range(recorder.model_state.shape[1]):
+        recorder.model_state[filled, k] = chain.hyper[MODEL_STATE + k]
     recorder.indptr[filled + 1] = begin + count
     recorder.filled[0] = filled + 1

@@ -32,7 +32,6 @@ from edgewise.kernels.codes import (
     INNER_ACCEPTED,
     SHORTS,
     SHORTS_ACCEPTED,
-    SLAB_SCALE,
     STRETCHES,
     STRETCHES_ACCEPTED,
     TOO_WIDE,
@@ -47,6 +46,7 @@ from edgewise.kernels.hyper import draw_hyper, is_free
 from edgewise.kernels.lines import metropolis
 from edgewise.kernels.oracles import decides, log_partition
 from edgewise.kernels.random import below, uniform
+from edgewise.kernels.slabs import slab_mean, slab_precision, within
 from edgewise.kernels.state import record, room_left
 from edgewise.kernels.surrogate import (
     bias_residual,
@@ -323,9 +323,11 @@ def try_walk(rules, sums, chain, surrogate, oracle, decider):
     else:
         k = walker.listed[chosen - p]
         t = decider.scales[k] * heavy(stream)
-        flat = 1.0 / (chain.hyper[SLAB_SCALE] * chain.hyper[SLAB_SCALE])
-        log_ratio -= flat * t * (walker.theta[k] + 0.5 * t)
         a = surrogate.candidates[k]
+        if not within(prior.slab, walker.theta[k] + t):
+            return
+        flat = slab_precision(prior.slab, a, chain.hyper)
+        log_ratio -= flat * t * (walker.theta[k] - slab_mean(prior.slab, a) + 0.5 * t)
         put(k, True, walker.theta[k] + t, chain.graph.status[a], surrogate, walker)
         if is_pair(chain.graph, a):
             i, j = pair_of(a, chain.graph)

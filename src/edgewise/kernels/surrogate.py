@@ -32,11 +32,12 @@ from collections import namedtuple
 
 import numpy as np
 
-from edgewise.kernels.codes import BIRTHS, COMMON, DEATHS, SLAB_SCALE
+from edgewise.kernels.codes import BIRTHS, COMMON, DEATHS
 from edgewise.kernels.compiling import entry, kernel, loop, small, whole
 from edgewise.kernels.graph import activate, deactivate
 from edgewise.kernels.hyper import is_free, log_prior_odds
 from edgewise.kernels.random import below, normal, uniform
+from edgewise.kernels.slabs import slab_mean, slab_precision, within
 
 # States that a walker remembers.
 MARKS = 2
@@ -163,8 +164,8 @@ def decide_one(k, status, hyper, prior, surrogate, walker, stream):
     """Draw indicator and parameter of position `k` given all others (10.4); the probability of one."""
     a = surrogate.candidates[k]
     own = np.float64(surrogate.precision[k, k])
-    flat = 1.0 / (hyper[SLAB_SCALE] * hyper[SLAB_SCALE])
-    g = walker.slope[k] + own * walker.theta[k]
+    flat, mean = slab_precision(prior.slab, a, hyper), slab_mean(prior.slab, a)
+    g = walker.slope[k] + own * walker.theta[k] + flat * mean
     precision = own + flat
     probability = 1.0
     if is_free(status[a]):
@@ -174,12 +175,14 @@ def decide_one(k, status, hyper, prior, surrogate, walker, stream):
             log_prior_odds(a, others, status, hyper, prior)
             + surrogate.tilt[k]
             + 0.5 * g * g / precision
+            - 0.5 * flat * mean * mean
             - 0.5 * math.log(precision / flat)
         )
         probability = 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0
     on = uniform(stream) < probability
     value = g / precision + normal(stream) / math.sqrt(precision) if on else 0.0
-    put(k, on, value, status[a], surrogate, walker)
+    if within(prior.slab, value):
+        put(k, on, value, status[a], surrogate, walker)
     return probability
 
 
@@ -187,19 +190,20 @@ def decide_one(k, status, hyper, prior, surrogate, walker, stream):
 def add_row(x, size, chosen, Q, g, flat, root, half):
     """Append position `x` of a set to the `size` ones chosen so far; returns its conditional precision.
 
-    ``root`` is the Cholesky root of their joint precision, ``half`` its solution for ``g``.
+    ``root`` is the Cholesky root of their joint precision, ``half`` its solution for ``g``; ``flat`` are the
+    precisions of their slabs.
     """
     for row in range(size):
         value = Q[LARGEST_SET * x + chosen[row]]
         for m in range(row):
             value -= root[LARGEST_SET * size + m] * root[LARGEST_SET * row + m]
         root[LARGEST_SET * size + row] = value / root[LARGEST_SET * row + row]
-    pivot = Q[LARGEST_SET * x + x] + flat
+    pivot = Q[LARGEST_SET * x + x] + flat[x]
     solved = g[x]
     for m in range(size):
         pivot -= root[LARGEST_SET * size + m] * root[LARGEST_SET * size + m]
         solved -= root[LARGEST_SET * size + m] * half[m]
-    pivot = max(pivot, SMALLEST_SHARE * flat)
+    pivot = max(pivot, SMALLEST_SHARE * flat[x])
     root[LARGEST_SET * size + size] = math.sqrt(pivot)
     half[size] = solved / root[LARGEST_SET * size + size]
     chosen[size] = x
@@ -224,7 +228,7 @@ def weigh_subsets(count, must, fixed, common, ladder, Q, g, flat, root, half, ch
         if x < count:
             pivot = add_row(x, size, chosen, Q, g, flat, root, half)
             energy[size + 1] = energy[size] + half[size] * half[size]
-            volume[size + 1] = volume[size] * flat / pivot
+            volume[size + 1] = volume[size] * flat[x] / pivot
             size += 1
             members |= 1 << x
             shared += common >> x & 1
@@ -252,9 +256,8 @@ def decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream):
     count = 0
     while count < LARGEST_SET and rivals[count] >= 0:
         count += 1
-    flat = 1.0 / (hyper[SLAB_SCALE] * hyper[SLAB_SCALE])
     Q, root = small(36), small(36)
-    g, half, values, fixed = small(6), small(6), small(6), small(6)
+    g, half, values, fixed, flat = small(6), small(6), small(6), small(6), small(6)
     ladder, weight, chosen = small(7), small(64), whole(6)
     others = walker.counts[1]
     must, common = np.int64(0), np.int64(0)
@@ -266,7 +269,10 @@ def decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream):
         for y in range(count):
             Q[LARGEST_SET * x + y] = surrogate.precision[k, rivals[y]]
             g[x] += Q[LARGEST_SET * x + y] * walker.theta[rivals[y]]
-        fixed[x] = surrogate.tilt[k]
+        flat[x] = slab_precision(prior.slab, a, hyper)
+        push = flat[x] * slab_mean(prior.slab, a)
+        g[x] += push
+        fixed[x] = surrogate.tilt[k] - 0.5 * push * slab_mean(prior.slab, a)
         if not is_free(status[a]):
             must |= 1 << x
         elif status[a] == COMMON:
@@ -300,6 +306,8 @@ def decide_rivals(rivals, status, hyper, prior, surrogate, walker, stream):
         for later in range(m + 1, size):
             value -= root[LARGEST_SET * later + m] * values[later]
         values[m] = value / root[LARGEST_SET * m + m]
+        if not within(prior.slab, values[m]):
+            return
     size = 0
     for x in range(count):
         on = subset >> x & 1 == 1

@@ -27,6 +27,7 @@ from edgewise.kernels.lines import (
 )
 from edgewise.kernels.moves import go
 from edgewise.kernels.random import below, uniform
+from edgewise.kernels.slabs import log_slab_ratio, within
 from edgewise.kernels.sources import swap_cells, swap_growth
 from edgewise.kernels.state import planes
 
@@ -152,11 +153,14 @@ def exchange(leaving, arriving, i, j, k, log_choice, rules, sums, chain, source,
     mode_out, sd_out = line_mode(cells_out, values_out, S_out, sums.rows, precision_out, tilt_out)
     mode_in, sd_in = line_mode(cells_in, values_in, S_in, sums.rows, precision_in, tilt_in)
     t = draw_proposal(chain.stream, mode_in, sd_in)
+    if not within(rules.prior.slab, t):
+        return False, 0.0
     others = graph.counts[1] - (1 if graph.status[leaving] == COMMON else 0)
     log_ratio = (
         log_choice
         + log_prior_odds(arriving, others, graph.status, chain.hyper, rules.prior)
         - log_prior_odds(leaving, others, graph.status, chain.hyper, rules.prior)
+        + log_slab_ratio(rules.prior.slab, arriving, leaving, chain.hyper)
         + log_proposal(value, mode_out, sd_out)
         - log_proposal(t, mode_in, sd_in)
         + t * tilt_in

@@ -1,11 +1,24 @@
 """Priors of eq. 3: which cliques are active (inclusion), how strong they are (slab), and the biases."""
 
+from edgewise.priors.attributes import AttributeInclusion
+from edgewise.priors.communities import BlockInclusion
 from edgewise.priors.networks import Expectation, expect, networks
-from edgewise.priors.parts import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias
+from edgewise.priors.parts import (
+    BetaInclusion,
+    CauchySlab,
+    FixedInclusion,
+    FixedSlab,
+    GammaSlab,
+    NormalBias,
+    StudentSlab,
+)
 from edgewise.priors.prior import Prior, ResolvedPrior
 
 __all__ = [
+    "AttributeInclusion",
     "BetaInclusion",
+    "BlockInclusion",
+    "CauchySlab",
     "Expectation",
     "FixedInclusion",
     "FixedSlab",
@@ -13,6 +26,7 @@ __all__ = [
     "NormalBias",
     "Prior",
     "ResolvedPrior",
+    "StudentSlab",
     "expect",
     "networks",
 ]

@@ -13,6 +13,8 @@ from edgewise.errors import DataError
 LARGEST, SMALLEST = 1e100, 1e-100
 # With less, draws of sigma0 without any active clique overflow.
 SMALLEST_SHAPE = 0.05
+# With less, draws of the factors of a scale mixture leave the range of a float.
+SMALLEST_FREEDOM = 0.5
 
 
 def _positive(value: float, what: str, least: float = SMALLEST) -> None:
@@ -110,3 +112,43 @@ class NormalBias:
 
     def __post_init__(self) -> None:
         _positive(self.sd, "NormalBias's sd")
+
+
+@dataclass(frozen=True)
+class StudentSlab:
+    """Active parameters have Student's t distribution with a fixed scale (2.6): heavier in the tails.
+
+    Beyond 100 in either direction it is cut off: no data tell an odds ratio of e^100 from a larger one.
+
+    Examples
+    --------
+    >>> from edgewise.priors import Prior, StudentSlab
+    >>> Prior(slab=StudentSlab(freedom=4, scale=1)).slab
+    StudentSlab(freedom=4, scale=1)
+    """
+
+    freedom: float = 4.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive(self.freedom, "StudentSlab's freedom", SMALLEST_FREEDOM)
+        _positive(self.scale, "StudentSlab's scale")
+
+
+@dataclass(frozen=True)
+class CauchySlab:
+    """Active parameters have a Cauchy distribution with a fixed scale: half of them are within the scale.
+
+    It is :class:`StudentSlab` with one degree of freedom.
+
+    Examples
+    --------
+    >>> from edgewise.priors import CauchySlab, Prior
+    >>> Prior(slab=CauchySlab(scale=1)).slab
+    CauchySlab(scale=1)
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive(self.scale, "CauchySlab's scale")

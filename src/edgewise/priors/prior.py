@@ -18,7 +18,20 @@ import numpy as np
 from edgewise.errors import DataError
 from edgewise.features import Clique, Features
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
-from edgewise.priors.parts import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias
+from edgewise.priors.attributes import AttributeInclusion, AttributeLayout
+from edgewise.priors.communities import BlockInclusion, BlockLayout
+from edgewise.priors.parts import (
+    BetaInclusion,
+    CauchySlab,
+    FixedInclusion,
+    FixedSlab,
+    GammaSlab,
+    NormalBias,
+    StudentSlab,
+)
+
+Inclusion = BetaInclusion | FixedInclusion | BlockInclusion | AttributeInclusion
+Slab = GammaSlab | FixedSlab | StudentSlab | CauchySlab
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +53,13 @@ class ResolvedPrior:
     status : int8 array (M,)
         COMMON (shares p0), SEPARATE (probability of its own), FORCED or FORBIDDEN.
     log_odds : float64 array (M,)
-        Prior log odds of SEPARATE cliques; zero elsewhere.
+        Prior log odds of SEPARATE cliques; zero elsewhere. Of those that belong to a model the marginal ones.
+    freedom : float
+        Degrees of freedom of a slab with Student's t distribution; zero for a normal one.
+    own_mean, own_sd : float64 arrays (M,), optional
+        Mean and standard deviation of the cliques that have a slab of their own; an sd of zero elsewhere.
+    model : BlockLayout or AttributeLayout, optional
+        What is behind the log odds of the cliques that belong to it; they are SEPARATE.
 
     Examples
     --------
@@ -60,6 +79,15 @@ class ResolvedPrior:
     bias_sd: float
     status: np.ndarray
     log_odds: np.ndarray
+    freedom: float = 0.0
+    own_mean: np.ndarray | None = None
+    own_sd: np.ndarray | None = None
+    model: BlockLayout | AttributeLayout | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is one normal slab for all and no model of inclusion."""
+        return self.freedom == 0 and self.own_sd is None and self.model is None
 
     @property
     def fixed_p0(self) -> bool:
@@ -85,20 +113,32 @@ class ResolvedPrior:
         p0 = self.p0 if self.fixed_p0 else rng.beta(self.beta_a, self.beta_b)
         probability = np.full(len(self.status), p0)
         probability[self.status == SEPARATE] = 1 / (1 + np.exp(-self.log_odds[self.status == SEPARATE]))
+        if self.model is not None:
+            probability[self.model.inside] = self.model.draw(rng)[self.model.inside]
         probability[self.status == FORCED] = 1.0
         probability[self.status == FORBIDDEN] = 0.0
         active = np.flatnonzero(rng.random(len(self.status)) < probability)
         sigma0 = (
             self.sigma0 if self.fixed_sigma0 else rng.gamma(self.gamma_shape, 1 / self.gamma_rate) ** -0.5
         )
-        return active, sigma0 * rng.standard_normal(len(active))
+        values = sigma0 * rng.standard_normal(len(active))
+        if self.freedom:
+            values /= np.sqrt(rng.chisquare(self.freedom, len(active)) / self.freedom)
+        if self.own_sd is not None and self.own_mean is not None:
+            own = self.own_sd[active] > 0
+            mean, sd = self.own_mean[active][own], self.own_sd[active][own]
+            values[own] = mean + sd * rng.standard_normal(int(own.sum()))
+        return active, values
 
 
 _PARTS: dict[str, tuple[type, ...]] = {
-    "inclusion": (BetaInclusion, FixedInclusion),
-    "slab": (GammaSlab, FixedSlab),
+    "inclusion": (BetaInclusion, FixedInclusion, BlockInclusion, AttributeInclusion),
+    "slab": (GammaSlab, FixedSlab, StudentSlab, CauchySlab),
     "bias": (NormalBias,),
 }
+
+# Of a slab of its own: numbers in log odds that are no slips of the pen.
+LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 50.0, 1e-3, 100.0
 
 EdgeProbabilities = np.ndarray | Mapping[Clique, float]
 
@@ -109,10 +149,11 @@ class Prior:
 
     Parameters
     ----------
-    inclusion : BetaInclusion or FixedInclusion
-        Prior of the inclusion probability p0.
-    slab : GammaSlab or FixedSlab
-        Prior of the strength sigma0 of active parameters.
+    inclusion : BetaInclusion, FixedInclusion, BlockInclusion or AttributeInclusion
+        Prior of the inclusion probabilities: one for all, learned or fixed; communities of variables; or
+        attributes of the variables.
+    slab : GammaSlab, FixedSlab, StudentSlab or CauchySlab
+        Prior of the active parameters: normal with a scale that is learned or fixed, or with heavier tails.
     bias : NormalBias
         Prior of the biases.
     edge_probability : mapping or (p, p) array, optional
@@ -120,6 +161,9 @@ class Prior:
         means "as all others". Zero forbids a clique and one forces it.
     forced, forbidden : sequence of cliques
         Cliques that are always or never active, by names or indices.
+    edge_slab : mapping, optional
+        Mean and standard deviation of single parameters given that they are active, as earlier studies
+        have them: ``{("a", "b"): (0.8, 0.3)}``. They do not inform sigma0.
 
     Examples
     --------
@@ -130,19 +174,21 @@ class Prior:
     [('rain', 'umbrella')]
     """
 
-    inclusion: BetaInclusion | FixedInclusion = field(default_factory=BetaInclusion)
-    slab: GammaSlab | FixedSlab = field(default_factory=GammaSlab)
+    inclusion: Inclusion = field(default_factory=BetaInclusion)
+    slab: Slab = field(default_factory=GammaSlab)
     bias: NormalBias = field(default_factory=NormalBias)
     edge_probability: EdgeProbabilities | None = None
     forced: Sequence[Clique] = ()
     forbidden: Sequence[Clique] = ()
+    edge_slab: Mapping[Clique, tuple[float, float]] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a part of the wrong kind here rather than where it is first used."""
         for name, kinds in _PARTS.items():
             value = getattr(self, name)
             if not isinstance(value, kinds):
-                known = " or ".join(f"{kind.__name__}(...)" for kind in kinds)
+                *several, last = [f"{kind.__name__}(...)" for kind in kinds]
+                known = f"{', '.join(several)} or {last}" if several else last
                 raise DataError(f"The prior's {name} must be {known}, not {value!r}.")
 
     def __eq__(self, other: object) -> bool:
@@ -178,21 +224,68 @@ class Prior:
                         "keep one of forced, forbidden and edge_probability."
                     )
                 status[index] = value
+        model = self._model(features, names, status)
+        if model is not None:
+            status[model.inside] = SEPARATE
+            marginal = model.marginal()[model.inside]
+            log_odds[model.inside] = np.log(marginal) - np.log1p(-marginal)
+        own_mean, own_sd = self._own_slabs(features, names)
+        inclusion, slab = self.inclusion, self.slab
         return ResolvedPrior(
-            beta_a=self.inclusion.a if isinstance(self.inclusion, BetaInclusion) else math.nan,
-            beta_b=self.inclusion.b if isinstance(self.inclusion, BetaInclusion) else math.nan,
-            p0=self.inclusion.a / (self.inclusion.a + self.inclusion.b)
-            if isinstance(self.inclusion, BetaInclusion)
-            else self.inclusion.p0,
-            gamma_shape=self.slab.shape if isinstance(self.slab, GammaSlab) else math.nan,
-            gamma_rate=self.slab.rate if isinstance(self.slab, GammaSlab) else math.nan,
-            sigma0=math.sqrt(self.slab.rate / self.slab.shape)
-            if isinstance(self.slab, GammaSlab)
-            else self.slab.sigma0,
+            beta_a=inclusion.a if isinstance(inclusion, BetaInclusion) else math.nan,
+            beta_b=inclusion.b if isinstance(inclusion, BetaInclusion) else math.nan,
+            p0=_mean_rate(inclusion, model),
+            gamma_shape=slab.shape if isinstance(slab, GammaSlab) else math.nan,
+            gamma_rate=slab.rate if isinstance(slab, GammaSlab) else math.nan,
+            sigma0=_typical_scale(slab),
             bias_sd=self.bias.sd,
             status=status,
             log_odds=log_odds,
+            freedom=slab.freedom if isinstance(slab, StudentSlab) else float(isinstance(slab, CauchySlab)),
+            own_mean=own_mean,
+            own_sd=own_sd,
+            model=model,
         )
+
+    def _model(
+        self, features: Features, names: Sequence[str] | None, status: np.ndarray
+    ) -> BlockLayout | AttributeLayout | None:
+        """The model of inclusion of the candidates that have no probability of their own."""
+        inclusion = self.inclusion
+        if not isinstance(inclusion, BlockInclusion | AttributeInclusion):
+            return None
+        if not features.pairs_only:
+            raise DataError(
+                f"{type(inclusion).__name__} is about pairs of variables; fit pairs only (max_order=2)."
+            )
+        inside, members = status == COMMON, features.members[:, :2].astype(np.int64)
+        if isinstance(inclusion, BlockInclusion):
+            return BlockLayout(inclusion, inside, members, features.n_variables)
+        labels = [str(i) for i in range(features.n_variables)] if names is None else list(names)
+        return AttributeLayout.of(inclusion, inside, members, labels)
+
+    def _own_slabs(
+        self, features: Features, names: Sequence[str] | None
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        if not self.edge_slab:
+            return None, None
+        mean, sd = np.zeros(features.n_cliques), np.zeros(features.n_cliques)
+        for clique, given in self.edge_slab.items():
+            index = features.index(clique, names)
+            label = features.label(index, names)
+            try:
+                first, second = (float(number) for number in given)
+            except (TypeError, ValueError):
+                first = second = math.nan
+            if not (abs(first) <= LARGEST_MEAN and SMALLEST_SD <= second <= LARGEST_SD):
+                raise DataError(
+                    f"The slab of clique {label} is {given!r}; give its mean (at most {LARGEST_MEAN:g} in size) "
+                    "and its standard deviation, for instance (0.8, 0.3)."
+                )
+            if sd[index] > 0:
+                raise DataError(f"edge_slab names clique {label} twice; name it once.")
+            mean[index], sd[index] = first, second
+        return mean, sd
 
     def _single_probabilities(
         self, features: Features, names: Sequence[str] | None
@@ -233,9 +326,9 @@ class Prior:
         """Plain values for files and reports; :meth:`from_dict` reads them back."""
         given = self.edge_probability
         return {
-            "inclusion": {"kind": type(self.inclusion).__name__, **asdict(self.inclusion)},
-            "slab": {"kind": type(self.slab).__name__, **asdict(self.slab)},
-            "bias": {"kind": type(self.bias).__name__, **asdict(self.bias)},
+            "inclusion": _part_values(self.inclusion),
+            "slab": _part_values(self.slab),
+            "bias": _part_values(self.bias),
             "edge_probability": None
             if given is None
             else [[_plain(clique), float(value)] for clique, value in given.items()]
@@ -246,6 +339,11 @@ class Prior:
             else ("mapping" if isinstance(given, Mapping) else "matrix"),
             "forced": [_plain(clique) for clique in self.forced],
             "forbidden": [_plain(clique) for clique in self.forbidden],
+            **(
+                {"edge_slab": [[_plain(c), [float(x) for x in pair]] for c, pair in self.edge_slab.items()]}
+                if self.edge_slab
+                else {}
+            ),
         }
 
     @classmethod
@@ -269,7 +367,31 @@ class Prior:
             edge_probability=given,
             forced=tuple(tuple(clique) for clique in values.get("forced", ())),
             forbidden=tuple(tuple(clique) for clique in values.get("forbidden", ())),
+            edge_slab={tuple(clique): tuple(pair) for clique, pair in values.get("edge_slab") or ()} or None,
         )
+
+
+def _part_values(part: Any) -> dict[str, Any]:
+    """A part of the prior in plain values, with its kind."""
+    return {"kind": type(part).__name__, **(part.to_dict() if hasattr(part, "to_dict") else asdict(part))}
+
+
+def _mean_rate(inclusion: Inclusion, model: BlockLayout | AttributeLayout | None) -> float:
+    """p0, or its prior mean."""
+    if isinstance(inclusion, BetaInclusion):
+        return inclusion.a / (inclusion.a + inclusion.b)
+    if isinstance(inclusion, FixedInclusion):
+        return inclusion.p0
+    assert model is not None
+    own = model.marginal()[model.inside]
+    return float(own.mean()) if len(own) else 0.5
+
+
+def _typical_scale(slab: Slab) -> float:
+    """sigma0, or a typical value of it."""
+    if isinstance(slab, GammaSlab):
+        return math.sqrt(slab.rate / slab.shape)
+    return slab.sigma0 if isinstance(slab, FixedSlab) else slab.scale
 
 
 def _plain(clique: Clique) -> list[int | str]:

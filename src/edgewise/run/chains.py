@@ -325,6 +325,9 @@ def problem_digest(problem: Problem) -> str:
     numbers = [prior.beta_a, prior.beta_b, prior.p0, prior.gamma_shape, prior.gamma_rate]
     numbers += [prior.sigma0, prior.bias_sd, statistics.n_rows, features.n_variables]
     arrays = [np.array(numbers), prior.status, prior.log_odds, statistics.singles, statistics.cliques]
+    if not prior.plain:
+        arrays += [np.array([prior.freedom]), *(x for x in (prior.own_mean, prior.own_sd) if x is not None)]
+        arrays += [] if prior.model is None else [prior.model.numbers()]
     if features.table is not None:
         arrays.append(features.table)
     digest = hashlib.sha256()
