@@ -411,6 +411,24 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if missing is not None:
             warnings.warn(missing, EdgewiseWarning, stacklevel=3)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with `deep` also those of the prior's parts, such as ``prior__inclusion__p0``."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        if deep and isinstance(self.prior, Prior):
+            found |= {f"prior__{name}": value for name, value in self.prior.parameters().items()}
+        return found
+
+    def set_params(self, **params: Any) -> SpikeSlabMRF:
+        """Set parameters, also those of the prior's parts (``prior__inclusion__p0=0.2``); it is replaced."""
+        nested = {name: value for name, value in params.items() if name.startswith("prior__")}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        if nested:
+            prior = self.prior if isinstance(self.prior, Prior) else Prior()
+            for name, value in nested.items():
+                prior = prior.with_parameter(name.removeprefix("prior__"), value)
+            self.prior = prior
+        return self
+
     def _check_prior(self) -> None:
         if self.prior is not None and not isinstance(self.prior, Prior):
             raise DataError(

@@ -50,9 +50,9 @@ def z_score(chains: Sequence[np.ndarray], expected: float, allowance: float = 0.
     """Distance of the mean of some series from its expectation, in errors from the effective draws."""
     values = np.stack(chains).astype(float)
     spread = values.std()
-    if spread == 0:
+    if spread <= 1e-12 * abs(values.mean()):
         # Never moved: a visit less often than once in all draws cannot be excluded.
-        return 0.0 if abs(values.mean() - expected) < 3 / values.size + allowance else np.inf
+        return 0.0 if abs(values.mean() - expected) < 3 / values.size + allowance + 1e-12 else np.inf
     error = spread / np.sqrt(effective_draws(values[None])[0])
     return max(0.0, abs(values.mean() - expected) - allowance) / error
 

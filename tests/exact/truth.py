@@ -381,7 +381,8 @@ def enumerate_posterior(
             evidence[graph] = laplace[graph]
             variance = (factor**2).sum(axis=1)
             first[graph, columns], second[graph, columns] = mode, mode**2 + variance
-            scale[graph] = target.scale_moments(*target.shared_terms(mode[None, p:], active))
+            moments = target.scale_moments(*target.shared_terms(mode[None, p:], active))
+            scale[graph] = [moment[0] for moment in moments]
             continue
         size = start_points
         while True:

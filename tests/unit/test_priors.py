@@ -78,7 +78,10 @@ def test_forced_and_forbidden_cliques_of_any_size() -> None:
         (lambda: GammaSlab(rate=math.nan), "GammaSlab's rate"),
         (lambda: FixedSlab("wide"), "FixedSlab's sigma0"),  # type: ignore[arg-type]
         (lambda: NormalBias(0), "NormalBias's sd"),
-        (lambda: Prior(inclusion=0.5), "BetaInclusion(...), FixedInclusion(...), BlockInclusion(...) or AttributeInclusion(...), not 0.5"),  # type: ignore[arg-type]
+        (
+            lambda: Prior(inclusion=0.5),
+            "FixedInclusion(...), BlockInclusion(...) or AttributeInclusion(...), not 0.5",
+        ),  # type: ignore[arg-type]
         (lambda: Prior(slab=BetaInclusion()), "slab must be GammaSlab"),  # type: ignore[arg-type]
         (lambda: Prior(bias=10), "bias must be NormalBias"),  # type: ignore[arg-type]
     ],

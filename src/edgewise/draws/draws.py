@@ -29,9 +29,9 @@ class Draws:
     blocks, block_indptr : arrays, optional
         Of candidates with several parameters, whose ``values`` are strengths: their matrices one after the
         other in the order of ``indices``, and where those of each draw begin.
-    model_state : float64 array (draws, k), optional
-        What a model of inclusion keeps of each draw: the communities of the variables, or the coefficients
-        of their attributes.
+    model_state : array (draws, k), optional
+        What a model of inclusion keeps of each draw: the communities of the variables (int16), or the
+        coefficients of their attributes (float64).
     """
 
     indptr: np.ndarray

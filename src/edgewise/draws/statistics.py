@@ -12,7 +12,7 @@ from edgewise.draws.draws import Draws
 
 # An edge outside this range of frequencies is as good as decided; its few flips say little about mixing.
 UNCERTAIN = (0.05, 0.95)
-EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE = -1, -2, -3
+EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE, MODEL = -1, -2, -3, -4
 # An edge seen in one visit has an error of its frequency, or a little more where the visit is long.
 _ERROR_PER_SHARE = 1.25
 _CELLS_AT_ONCE = 4_000_000
@@ -28,7 +28,8 @@ class StoppingStatistics(NamedTuple):
     max_rhat : float
         Largest R-hat of the same quantities.
     slowest_index : int
-        The slowest quantity: a candidate, or EDGE_COUNT (-1), INCLUSION_RATE (-2) or SLAB_SCALE (-3).
+        The slowest quantity: a candidate, or EDGE_COUNT (-1), INCLUSION_RATE (-2), SLAB_SCALE (-3) or MODEL
+        (-4), what a model of inclusion has learned.
     n_uncertain : int
         Number of candidates that are active in 5 to 95 % of the draws.
     max_error : float
@@ -89,11 +90,12 @@ def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStati
             [chain.n_edges for chain in chains],
             [chain.inclusion_rate for chain in chains],
             [chain.slab_scale for chain in chains],
+            *_learned(chains),
         ],
         float,
     )
-    moving = np.flatnonzero(np.ptp(common.reshape(3, -1), axis=1) > 0)
-    index = np.array([EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE])[moving]
+    moving = np.flatnonzero(np.ptp(common.reshape(len(common), -1), axis=1) > 0)
+    index = np.array([EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE] + [MODEL] * (len(common) - 3))[moving]
     ess = convergence.bulk_ess(common[moving])
     r_hat = convergence.rank_r_hat(common[moving])
     error, widest = 0.0, EDGE_COUNT
@@ -119,6 +121,16 @@ def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStati
         widest,
         int(index[np.argmax(r_hat)]),
     )
+
+
+def _learned(chains: Sequence[Draws]) -> list[list[np.ndarray]]:
+    """What a model of inclusion has learned: the number of communities, or every coefficient."""
+    states = [chain.model_state for chain in chains if chain.model_state is not None]
+    if len(states) < len(chains):
+        return []
+    if states[0].dtype.kind == "i":
+        return [[state.max(axis=1) for state in states]]
+    return [[state[:, k] for state in states] for k in range(states[0].shape[1])]
 
 
 def standard_error(frequency: np.ndarray, ess: np.ndarray, total: int) -> np.ndarray:

@@ -151,8 +151,8 @@ class ChainEngine:
             )
         if not problem.prior.plain and not self.takes_any_prior:
             raise DataError(
-                f"The {self.name} engine knows normal slabs and one inclusion probability only; for communities, "
-                "attributes, heavier tails and slabs of single edges use engine='auto'."
+                f"The {self.name} engine knows normal slabs and one inclusion probability only; for "
+                "communities, attributes, heavier tails and slabs of single edges use engine='auto'."
             )
         self.problem = problem
         self.settings = read_settings(self.Settings, self.name, settings)
@@ -320,6 +320,7 @@ class LineEngine(ChainEngine):
 
     def _harvest(self, recorder: Any) -> Draws:
         """The draws of a recorder, the candidates of each in order."""
+        model = self.problem.prior.model
         count = int(recorder.filled[0])
         entries = int(recorder.indptr[count])
         indptr = recorder.indptr[: count + 1].copy()
@@ -332,7 +333,7 @@ class LineEngine(ChainEngine):
             recorder.biases[:count].copy(),
             recorder.inclusion_rate[:count].copy(),
             recorder.slab_scale[:count].copy(),
-            model_state=recorder.model_state[:count].copy() if recorder.model_state.shape[1] else None,
+            model_state=None if model is None else recorder.model_state[:count].astype(model.state_kind),
         )
 
     def _recorder(self, draws: int, entries: int) -> Any:

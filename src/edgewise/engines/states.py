@@ -125,7 +125,7 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
     elif name in _LEVEL_DATA:
         low, high = -n_rows * (1 + 1e-9), n_rows * (1 + 1e-9)
     elif name == "hyper":
-        low, high = -_LARGEST**2, _LARGEST**2
+        low, high = -(_LARGEST**2), _LARGEST**2
     elif name == "log_odds":
         low, high = -_LARGEST, _LARGEST
     elif name in ("slab_factor", "bias_scale", "scale", "width"):

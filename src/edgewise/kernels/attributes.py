@@ -5,8 +5,8 @@ active; with which weights is learned. Pairs with the same attributes count toge
 the coefficients given the graph is log-concave; each is drawn by slice sampling (Neal 2003).
 
 ``Regression``: ``inside[a]`` whether candidate a belongs to the model, ``row[a]`` the row of the ``design``
-that it has; ``room[r]`` how many candidates have row r; ``mean[k]`` and ``sd[k]`` the normal prior of coefficient
-k. Scratch: ``edges[r]`` active candidates and ``linear[r]`` present log odds of the row.
+that it has; ``room[r]`` how many candidates have row r; ``mean[k]`` and ``sd[k]`` the normal prior of
+coefficient k. Scratch: ``edges[r]`` active candidates and ``linear[r]`` present log odds of the row.
 
 The coefficients of a chain are kept in ``chain.hyper`` behind p0 and sigma0.
 """
@@ -30,9 +30,7 @@ STEPS_OUT = 50
 MOST_SHRINKS = 200
 
 
-def empty_regression(
-    inside: np.ndarray, design: np.ndarray, mean: np.ndarray, sd: np.ndarray
-) -> Regression:
+def empty_regression(inside: np.ndarray, design: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Regression:
     """A regression of the candidates that are `inside`, whose attributes are the rows of `design`."""
     rows, number = np.unique(design[inside], axis=0, return_inverse=True)
     row = np.zeros(len(inside), np.int64)

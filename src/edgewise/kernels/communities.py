@@ -1,4 +1,4 @@
-"""Communities: a stochastic block model over the variables as the prior of inclusion (docs/method.md, 2.8-2.10).
+"""Communities: a stochastic block model as the prior of inclusion (docs/method.md, 2.8-2.10).
 
 Variables fall into communities z, and a pair is active with a probability that belongs to the communities of
 its two ends. How many communities there are is learned (a mixture of finite mixtures). Given the graph z is
@@ -74,7 +74,9 @@ def log_gain(a, b, edges, room, links, pairs):
     """Log of what `pairs` more pairs, `links` of them active, do to the probability of a block (2.9)."""
     if pairs == 0:
         return 0.0
-    return log_beta(a + edges + links, b + room - edges + pairs - links) - log_beta(a + edges, b + room - edges)
+    return log_beta(a + edges + links, b + room - edges + pairs - links) - log_beta(
+        a + edges, b + room - edges
+    )
 
 
 @kernel
@@ -166,7 +168,7 @@ def clear(model, k):
 
 @kernel
 def log_join(model, k, communities):
-    """Log probability, but for a constant, that a variable whose links are counted joins community `k` (2.9)."""
+    """Log probability (2.9), but for a constant, that a variable whose links are counted joins `k`."""
     if model.size[k] > 0:
         total = math.log(model.size[k] + model.concentration)
     else:

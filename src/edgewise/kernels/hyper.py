@@ -7,10 +7,10 @@ that share p0, ``squares`` the sum of A^2 over the E active ones. ``hyper`` is (
 ``PriorRules`` holds the prior as the kernels read it: ``log_odds[a]`` are the prior log odds of a SEPARATE
 candidate, ``fixed_p0`` and ``fixed_sigma0`` tell that the value in ``hyper`` is given rather than learned,
 ``bias_sd`` is sigma_b, ``slab`` one of ``slabs.py`` and ``model`` what else is behind the log odds: nothing
-(``Plain``), or by its ``kind`` nothing, communities (``communities.py``) or attributes (``attributes.py``). A
-model moves between the iterations, when :func:`draw_hyper` draws its state and lays out the log odds anew; all
-else is fixed. There are two types of rules, the plain ones of nearly all fits and those of all others, so
-that code is compiled twice at most.
+(``Plain``), or by its ``kind`` nothing, communities (``communities.py``) or attributes (``attributes.py``).
+A model moves between the iterations, when :func:`draw_hyper` draws its state and lays out the log odds anew;
+all else is fixed. There are two types of rules, the plain ones of nearly all fits and those of all others,
+so that code is compiled twice at most.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ move stays in closed form. Slabs are of two types, and code for the second is co
 
 ``OneSlab``  N(0, sigma0^2) for all; its field has no meaning.
 ``OwnSlab``  ``sd[a]`` above zero: N(``mean[a]``, ``sd[a]``^2) whatever sigma0 is; else a scale mixture,
-             N(0, ``factor[a]`` sigma0^2) with ``freedom`` / factor ~ chi^2(freedom), which is Student's t with
-             scale sigma0 (2.6). ``freedom`` zero keeps the factors at one. Factors move with the
+             N(0, ``factor[a]`` sigma0^2), ``freedom`` / factor ~ chi^2(freedom), which is Student's t
+             with scale sigma0 (2.6). ``freedom`` zero keeps the factors at one. Factors move with the
              hyper-parameters; those of inactive candidates are draws from their prior.
 """
 

@@ -17,7 +17,9 @@ made. Any fixed values would give the same posterior; these make the lines nearl
 them. ``rows[g]`` N, ``singles[g, i]`` s_i and ``cliques[g, a]`` s_a of stratum g.
 
 **Chain** is what moves: ``theta[a]`` (zero where inactive), ``bias[i]``, ``hyper`` (p0, sigma0, and what a
-model of inclusion keeps), the ``graph`` (``graph.py``), the random ``stream``, and the ``tallies`` and ``counters`` of ``codes.py``.
+model of inclusion keeps), the ``graph`` (``graph.py``), the random ``stream``, and the ``tallies`` and
+``counters`` of ``codes.py``. The factors of a slab and the log odds of a model move, too; ``hyper.py``
+draws them.
 
 **Scan** says what an iteration visits; learned in warm-up and frozen when it ends, because a choice that
 depends on the state breaks reversibility. ``hot`` candidates have their indicators decided with

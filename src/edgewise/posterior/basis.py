@@ -12,7 +12,7 @@ from edgewise.draws.draws import Draws
 from edgewise.draws.statistics import StoppingStatistics, stopping_statistics
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
-from edgewise.posterior import summaries
+from edgewise.posterior import communities, summaries
 from edgewise.posterior.renamed import OldNames
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior, ResolvedPrior
@@ -64,6 +64,7 @@ class Basis(OldNames):
         self._check_chains("counters", len(self._counters))
         self._kept_moments: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
         self._kept_intervals: dict[tuple[bool, float], summaries.Intervals] = {}
+        self._kept_communities: communities.Communities | None = None
         self._check()
 
     def _labels(self) -> tuple[tuple[Any, ...], ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from edgewise.draws.draws import Draws, block_starts
 from edgewise.features import Features, Statistics
 from edgewise.model.checks import checked_names
 from edgewise.posterior.sums import AXES, EdgeSums
-from edgewise.priors import Prior
+from edgewise.priors import BetaInclusion, FixedInclusion, Prior
 from edgewise.scales import MOST_LEVELS, Scale, Scales
 
 MOST_CHAINS = 100_000
@@ -61,9 +62,30 @@ def checked_draws(
         if dimension is None or (indices.size and not 0 <= indices.min() <= indices.max() < len(dimension)):
             raise ValueError("its matrices are those of candidates that do not exist")
         draws = _with_matrices(draws, numbers(arrays, "matrix", 1), dimension)
+    if "model_state" in arrays:
+        states = arrays["model_state"]
+        if states.ndim != 3 or states.shape[:2] != size.shape or states.dtype.kind not in "if":
+            raise ValueError(f"what its model of inclusion keeps is {states.dtype} {states.shape}")
+        draws = [replace(part, model_state=own) for part, own in zip(draws, states)]
     for part in draws:
         check_draws(part, n_biases, features.n_cliques, dimension)
     return draws
+
+
+def check_prior(prior: Prior, features: Features, names: Sequence[str], draws: Sequence[Draws]) -> None:
+    """Whether the prior speaks of these candidates, and its model of inclusion of these draws."""
+    plain = isinstance(prior.inclusion, BetaInclusion | FixedInclusion) and not prior.edge_slab
+    if plain and prior.edge_probability is None and not len(prior.forced) and not len(prior.forbidden):
+        return
+    model = prior.resolve(features, names).model
+    for part in draws:
+        state = part.model_state
+        if (state is None) != (model is None):
+            raise ValueError("its draws are not those of its prior of inclusion")
+        if model is not None and state is not None:
+            if state.shape[1] != model.state_size or state.dtype != model.state_kind:
+                raise ValueError(f"what its model of inclusion keeps is {state.dtype} {state.shape}")
+            model.check_all(state)
 
 
 def _with_matrices(draws: list[Draws], matrix: np.ndarray, dimension: np.ndarray) -> list[Draws]:

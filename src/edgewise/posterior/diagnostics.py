@@ -227,7 +227,8 @@ def _counted(number: int, noun: str) -> str:
 def _name(posterior: Posterior, index: int) -> str:
     if index >= 0:
         return printable(posterior.features.label(index, posterior.names), keep="")
-    return {EDGE_COUNT: "number of edges", INCLUSION_RATE: "p0", SLAB_SCALE: "sigma0"}[index]
+    hyper = {EDGE_COUNT: "number of edges", INCLUSION_RATE: "p0", SLAB_SCALE: "sigma0"}
+    return hyper.get(index, "the model of inclusion")
 
 
 def _unfinished(posterior: Posterior) -> Finding:
@@ -285,7 +286,7 @@ def _precision(posterior: Posterior, seen: StoppingStatistics, slowest: str, tar
 
 def _not_numbers(posterior: Posterior) -> Finding:
     """Draws that are infinite or not a number: nothing that is computed from them can be trusted."""
-    parts = ("values", "blocks", "biases", "inclusion_rate", "slab_scale")
+    parts = ("values", "blocks", "biases", "inclusion_rate", "slab_scale", "model_state")
     chains = [
         number
         for number, chain in enumerate(posterior.draws)

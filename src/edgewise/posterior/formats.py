@@ -10,6 +10,7 @@ format  written by  what is new
 1       0.1, 0.2    ragged draws, data sums, engines' sums (``sum_...``) per chain and candidate
 2       0.3 (early) the record names the axes of every ``sum_...``, so that a sum may have axes of its own
 3       0.3         the record has the ``scales`` of variables with more than two levels; ``matrix``
+4       0.3         fields that may be absent: ``model_state``, communities or coefficients of the draws
 ======  ==========  =====================================================================================
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 Arrays = dict[str, np.ndarray]
 Record = dict[str, Any]
@@ -43,4 +44,8 @@ def _from_2(arrays: Arrays, record: Record) -> None:
     record["scales"] = None
 
 
-UPGRADES: dict[int, Callable[[Arrays, Record], None]] = {1: _from_1, 2: _from_2}
+def _from_3(arrays: Arrays, record: Record) -> None:
+    """What is new may be absent."""
+
+
+UPGRADES: dict[int, Callable[[Arrays, Record], None]] = {1: _from_1, 2: _from_2, 3: _from_3}

@@ -15,6 +15,7 @@ from edgewise.features import Clique
 from edgewise.kernels.codes import COMMON
 from edgewise.posterior import (
     columns,
+    communities,
     diagnostics,
     levels,
     renamed,
@@ -317,6 +318,25 @@ class Posterior(Basis):
         A threshold that is zero by definition has no R-hat and no effective draws.
         """
         return levels.threshold_table(self, columns.checked_share(probability))
+
+    def communities(self) -> communities.Communities:
+        """Communities of the variables, where the prior of inclusion is a block model.
+
+        The posterior of the partition and of the number of communities, with its Bayes factors; who belongs
+        together how probably; and the one partition that is closest to all draws.
+        """
+        found = self._kept_communities or communities.communities(self)
+        self._kept_communities = found
+        return found
+
+    def attribute_summary(self, probability: float = 0.95) -> pandas.DataFrame:
+        """One row per attribute of the prior of inclusion: its coefficient and the quality of the numbers.
+
+        A coefficient is the log odds ratio of inclusion between pairs that have the attribute and pairs that
+        have not, or that differ by a standard deviation of the distance; ``prior_sd`` is what it was before
+        the data.
+        """
+        return tables.attribute_table(self, columns.checked_share(probability))
 
     def graph(self, threshold: float = 0.5) -> networkx.Graph:
         """Graph of the pairs with a PIP of at least `threshold`, nodes by name.

@@ -171,6 +171,9 @@ def _arrays(contents: Contents) -> Layout:
     if draws[0].blocks is not None:
         blocks = [d.blocks for d in draws if d.blocks is not None]
         layout["matrix"] = (("matrix_entry",), np.concatenate(blocks).astype(np.float64))
+    states = [d.model_state for d in draws if d.model_state is not None]
+    if states:
+        layout["model_state"] = ((*draw, "model"), np.stack(states))
     if contents.features.table is not None:
         layout["clique_members"] = (("clique", "place"), contents.features.table.astype(np.int32))
     for key in sorted(contents.edge_sums):
@@ -215,8 +218,7 @@ def _contents(arrays: Mapping[str, np.ndarray], found: Any) -> Contents:
     scales: Scales | None = record["scales"]
     draws = checks.checked_draws(arrays, features, scales)
     prior: Prior = record["prior"]
-    if prior.edge_probability is not None or len(prior.forced) or len(prior.forbidden):
-        prior.resolve(features, record["names"])
+    checks.check_prior(prior, features, record["names"], draws)
     return Contents(
         draws,
         features,

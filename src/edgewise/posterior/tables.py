@@ -9,6 +9,7 @@ import numpy as np
 from edgewise.errors import DataError
 from edgewise.posterior import levels, structure
 from edgewise.posterior.columns import SUMMARY, edge_column
+from edgewise.priors.attributes import AttributeLayout
 
 if TYPE_CHECKING:
     import networkx
@@ -44,6 +45,23 @@ def bias_table(posterior: Posterior, coding: str, probability: float) -> pandas.
 
     values = np.moveaxis(posterior.biases(coding), 2, 0)
     return pandas.DataFrame({"variable": posterior.names, **levels.described(values, probability)})
+
+
+def attribute_table(posterior: Posterior, probability: float) -> pandas.DataFrame:
+    """One row per attribute; see :meth:`edgewise.Posterior.attribute_summary`."""
+    import pandas
+
+    model = posterior._resolved_prior.model
+    if not isinstance(model, AttributeLayout):
+        raise DataError(
+            "This posterior knows no attributes of variables: fit with "
+            "Prior(inclusion=AttributeInclusion(...)), on the command line --attributes."
+        )
+    states = [chain.model_state for chain in posterior.draws if chain.model_state is not None]
+    values = np.moveaxis(np.stack(states), 2, 0)
+    columns = {"attribute": model.labels, **levels.described(values, probability)}
+    positive = (values > 0).mean(axis=(1, 2))
+    return pandas.DataFrame({**columns, "positive": positive, "prior_sd": model.sd})
 
 
 def posterior_graph(posterior: Posterior, threshold: float) -> networkx.Graph:

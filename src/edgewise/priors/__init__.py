@@ -2,6 +2,7 @@
 
 from edgewise.priors.attributes import AttributeInclusion
 from edgewise.priors.communities import BlockInclusion
+from edgewise.priors.files import read_prior
 from edgewise.priors.networks import Expectation, expect, networks
 from edgewise.priors.parts import (
     BetaInclusion,
@@ -29,4 +30,5 @@ __all__ = [
     "StudentSlab",
     "expect",
     "networks",
+    "read_prior",
 ]

@@ -1,4 +1,4 @@
-"""Attributes of variables as a prior of inclusion (2.11): what the user gives, and the same for one problem."""
+"""Attributes of variables as a prior of inclusion (2.11): as the user gives it, and for one problem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -104,8 +104,8 @@ class AttributeInclusion:
             numbers = _numbers(values)
             if kind == "distance" and numbers is None:
                 raise DataError(
-                    f"The attribute {name!r} has labels such as {str(values[0])!r}, not numbers, so that there "
-                    f"is no distance; use same({name})."
+                    f"The attribute {name!r} has labels such as {str(values[0])!r}, not numbers, so that "
+                    f"there is no distance; use same({name})."
                 )
             first, second = members[:, 0], members[:, 1]
             if kind == "distance" or (kind is None and numbers is not None):
@@ -192,8 +192,8 @@ def _values(attribute: str, given: Mapping[str, Any], names: Sequence[str]) -> l
     unknown = [name for name in given if name not in names]
     if unknown:
         raise DataError(
-            f"The attribute {attribute!r} is given for {_listing(unknown)}, and there is no such variable. The "
-            f"variables are {_listing(names)}."
+            f"The attribute {attribute!r} is given for {_listing(unknown)}, and there is no such variable. "
+            f"The variables are {_listing(names)}."
         )
     blank = [name for name in names if name not in given or _is_blank(given[name])]
     if blank:
@@ -267,11 +267,13 @@ class AttributeLayout:
             spread = float(own[:, k].std()) if len(own) else 0.0
             if spread == 0.0:
                 raise DataError(
-                    f"The attribute '{label}' is the same for all pairs that it is to tell apart; leave it out."
+                    f"The attribute '{label}' is the same for all pairs to be told apart; leave it out."
                 )
             scale = spread if label.startswith("distance") else 1.0
             columns.append((plain[:, k] - own[:, k].mean()) / scale)
         return cls(inclusion, inside, np.column_stack(columns), ("average pair", *labels))
+
+    state_kind: ClassVar[type] = np.float64
 
     @property
     def state_size(self) -> int:
@@ -314,6 +316,10 @@ class AttributeLayout:
         """
         if not (np.abs(state) < 1e6).all():
             raise ValueError("a coefficient of an attribute is out of its range")
+
+    def check_all(self, states: np.ndarray) -> None:
+        """The same of many draws (draws, k)."""
+        self.check(states)
 
     def marginal(self) -> np.ndarray:
         """Prior probability of every candidate, the coefficients integrated out: (M,)."""

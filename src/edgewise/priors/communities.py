@@ -1,11 +1,11 @@
-"""Communities of variables as a prior of inclusion (2.8): what the user gives, and the same for one problem."""
+"""Communities of variables as a prior of inclusion (2.8): as the user gives it, and for one problem."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -91,6 +91,8 @@ class BlockLayout:
     members: np.ndarray
     n_variables: int
 
+    state_kind: ClassVar[type] = np.int16
+
     @property
     def state_size(self) -> int:
         """How many numbers a draw of the model has: one per variable."""
@@ -132,6 +134,11 @@ class BlockLayout:
             raise ValueError("a community is no whole number below the number of variables")
         if len(np.unique(whole)) != whole.max() + 1:
             raise ValueError("a community has no members")
+
+    def check_all(self, states: np.ndarray) -> None:
+        """The same of many draws (draws, p)."""
+        if states.size and not (states.min() >= 0 and states.max() < self.n_variables):
+            raise ValueError("a community is no whole number below the number of variables")
 
     def marginal(self) -> np.ndarray:
         """Prior probability of every candidate, all else integrated out: (M,)."""

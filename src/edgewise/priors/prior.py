@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ class ResolvedPrior:
         return active, values
 
 
-_PARTS: dict[str, tuple[type, ...]] = {
+PARTS: dict[str, tuple[type, ...]] = {
     "inclusion": (BetaInclusion, FixedInclusion, BlockInclusion, AttributeInclusion),
     "slab": (GammaSlab, FixedSlab, StudentSlab, CauchySlab),
     "bias": (NormalBias,),
@@ -184,7 +184,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         """Refuse a part of the wrong kind here rather than where it is first used."""
-        for name, kinds in _PARTS.items():
+        for name, kinds in PARTS.items():
             value = getattr(self, name)
             if not isinstance(value, kinds):
                 *several, last = [f"{kind.__name__}(...)" for kind in kinds]
@@ -279,7 +279,7 @@ class Prior:
                 first = second = math.nan
             if not (abs(first) <= LARGEST_MEAN and SMALLEST_SD <= second <= LARGEST_SD):
                 raise DataError(
-                    f"The slab of clique {label} is {given!r}; give its mean (at most {LARGEST_MEAN:g} in size) "
+                    f"The slab of clique {label} is {given!r}; give its mean (within {LARGEST_MEAN:g} of 0) "
                     "and its standard deviation, for instance (0.8, 0.3)."
                 )
             if sd[index] > 0:
@@ -322,6 +322,37 @@ class Prior:
             for k in given_at
         ]
 
+    def parameters(self) -> dict[str, Any]:
+        """The parts, and the numbers of each by nested name, ``inclusion__a``; for searches over a grid."""
+        found: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name in PARTS:
+            own = getattr(self, name)
+            found |= {f"{name}__{one.name}": getattr(own, one.name) for one in fields(own)}
+        return found
+
+    def with_parameter(self, name: str, value: Any) -> Prior:
+        """The same prior with another part (``slab``), or another number of a part (``inclusion__p0``).
+
+        Examples
+        --------
+        >>> Prior(inclusion=FixedInclusion(0.5)).with_parameter("inclusion__p0", 0.1).inclusion
+        FixedInclusion(p0=0.1)
+        """
+        first, _, second = name.partition("__")
+        known = [part.name for part in fields(self)]
+        if first not in known or (second and first not in PARTS):
+            raise DataError(f"A prior has no {name!r}; it has {', '.join(known)}.")
+        if not second:
+            return replace(self, **{first: value})
+        part = getattr(self, first)
+        own = [one.name for one in fields(part)]
+        if second not in own:
+            raise DataError(
+                f"{type(part).__name__} has no {second!r}; it has {', '.join(own)}. Another kind of part is "
+                f"given whole, for instance prior__{first}={PARTS[first][-1].__name__}(...)."
+            )
+        return replace(self, **{first: replace(part, **{second: value})})
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for files and reports; :meth:`from_dict` reads them back."""
         given = self.edge_probability
@@ -349,7 +380,7 @@ class Prior:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Prior:
         """Rebuild a prior from :meth:`to_dict`."""
-        kinds = {kind.__name__: kind for part in _PARTS.values() for kind in part}
+        kinds = {kind.__name__: kind for part in PARTS.values() for kind in part}
 
         def part(name: str) -> Any:
             fields = dict(values[name])

@@ -15,7 +15,7 @@ import numpy as np
 from edgewise.posterior.columns import signed
 from edgewise.posterior.levels import STRENGTH, measures
 from edgewise.posterior.verdict import SET_BY_PRIOR, WORDS, Verdict
-from edgewise.priors import BetaInclusion, GammaSlab
+from edgewise.priors.words import inclusion_words, slab_words
 from edgewise.report import charts, kinds
 
 if TYPE_CHECKING:
@@ -202,20 +202,7 @@ def prior_words(posterior: Posterior) -> str:
     """The prior in words."""
     prior = posterior.prior
     noun = "edge" if posterior.features.pairs_only else "clique"
-    if isinstance(prior.inclusion, BetaInclusion):
-        inclusion = (
-            f"each {noun} was included with probability p<sub>0</sub>, "
-            f"p<sub>0</sub> ~ Beta({prior.inclusion.a:g}, {prior.inclusion.b:g})"
-        )
-    else:
-        inclusion = f"each {noun} was included with prior probability {prior.inclusion.p0:g}"
-    if isinstance(prior.slab, GammaSlab):
-        slab = (
-            "included parameters were N(0, σ<sub>0</sub><sup>2</sup>) with σ<sub>0</sub><sup>−2</sup> ~ "
-            f"Gamma(shape {prior.slab.shape:g}, rate {prior.slab.rate:g})"
-        )
-    else:
-        slab = f"included parameters were N(0, {prior.slab.sigma0:g}<sup>2</sup>)"
+    inclusion, slab = inclusion_words(prior.inclusion, noun), slab_words(prior.slab)
     several = not posterior.scales.all_binary
     biases = "differences of the thresholds of two levels" if several else "biases"
     words = f"{inclusion}; {slab}; {biases} were N(0, {prior.bias.sd:g}<sup>2</sup>)"
@@ -226,6 +213,8 @@ def prior_words(posterior: Posterior) -> str:
         special.append(f"{plural(len(prior.forbidden), noun)} always excluded")
     if prior.edge_probability is not None:
         special.append(f"single {noun}s with prior probabilities of their own")
+    if prior.edge_slab:
+        special.append(f"{plural(len(prior.edge_slab), noun)} with priors of their own for the parameter")
     return words + (f"; {', '.join(special)}" if special else "")
 
 

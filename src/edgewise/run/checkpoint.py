@@ -33,7 +33,7 @@ from edgewise.run.lock import Lock
 FORMAT = "edgewise checkpoint 1"
 _LEFTOVER = re.compile(rf"\.?{NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
-_MATRICES = ("blocks", "block_indptr")
+_OPTIONAL = ("blocks", "block_indptr", "model_state")
 
 State = Mapping[str, np.ndarray]
 Sizes = tuple[int | None, int | None, np.ndarray | None]
@@ -125,7 +125,7 @@ class Checkpoint:
             arrays = {
                 f"chain{c}.{name}": getattr(draws, name)
                 for c, (_, draws) in enumerate(chains)
-                for name in (*_DRAWS, *_MATRICES)
+                for name in (*_DRAWS, *_OPTIONAL)
                 if getattr(draws, name) is not None
             }
             segments.append({"file": f"draws-{number:08d}.npz", "draws": new})
@@ -296,7 +296,7 @@ class Checkpoint:
             try:
                 draws = Draws(
                     *(stored[f"chain{c}.{part}"] for part in _DRAWS),
-                    *(stored.get(f"chain{c}.{part}") for part in _MATRICES),
+                    *(stored.get(f"chain{c}.{part}") for part in _OPTIONAL),
                 )
                 check_draws(draws, *self._sizes)
             except KeyError as error:

@@ -123,7 +123,7 @@ def quantity(features: Features, names: Sequence[str] | None, index: int) -> str
     """Name of a quantity of a look, by its number."""
     if index >= 0:
         return f"edge {printable(features.label(index, names), keep='')}"
-    return {-1: "the number of edges", -2: "p0", -3: "sigma0"}[index]
+    return {-1: "the number of edges", -2: "p0", -3: "sigma0"}.get(index, "the model of inclusion")
 
 
 def wanting(wanted: Goal, seen: Look, name: Callable[[int], str]) -> list[str]:
