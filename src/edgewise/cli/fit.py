@@ -118,6 +118,12 @@ def fit(
     sigma0: priors.Sigma0 = None,
     slab: priors.Slab = None,
     bias_sd: priors.BiasSd = None,
+    cauchy: priors.Cauchy = None,
+    student: priors.Student = None,
+    communities: priors.Communities = False,
+    attributes: priors.Attributes = None,
+    attribute_table: priors.AttributeTable = None,
+    prior_file: priors.PriorFile = None,
     forced: Annotated[
         list[str] | None,
         typer.Option(
@@ -214,12 +220,15 @@ def fit(
 
     edgewise fit scale.csv --levels mood=never,sometimes,often --cut age/4
 
+    edgewise fit scale.csv --communities --cauchy 1
+
     zcat big.csv.gz | edgewise fit - -o big --json > big.json
 
     edgewise fit votes.csv --group party --missing drop -o votes --resume
     """
     directory = output if output is not None else default_directory(data)
-    prior = priors.make_prior(p0, beta, sigma0, slab, bias_sd)
+    given = (p0, beta, sigma0, slab, bias_sd, cauchy, student, communities, attributes, attribute_table)
+    prior = priors.make_prior(priors.Given(*given, prior_file=prior_file))
     least, most = running.limits(draws, max_draws)
     request = running.Request(
         directory=directory,
@@ -265,7 +274,8 @@ def fit(
 
         layout.grid(*request.grid, table.n_variables)  # better before the fit than after it
     cliques = parse_cliques(forced, table.names), parse_cliques(forbidden, table.names)
-    request = replace(request, prior=replace(prior, forced=cliques[0], forbidden=cliques[1]))
+    prior = replace(prior, forced=[*prior.forced, *cliques[0]], forbidden=[*prior.forbidden, *cliques[1]])
+    request = replace(request, prior=prior)
     posterior, found = running.run(table, request)
     running.finish(posterior, found, request)
 

@@ -34,6 +34,7 @@ PLOT_KINDS = (
     "predictive",
     "precision-recall",
     "samples",
+    "communities",
 )
 
 

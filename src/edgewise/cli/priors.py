@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,6 +40,60 @@ Slab = Annotated[
         rich_help_panel=PRIOR,
     ),
 ]
+Cauchy = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SCALE",
+        help="Couplings have a Cauchy distribution with this scale.",
+        show_default=False,
+        rich_help_panel=PRIOR,
+    ),
+]
+Student = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="FREEDOM SCALE",
+        help="Couplings have Student's t distribution.",
+        show_default=False,
+        rich_help_panel=PRIOR,
+    ),
+]
+Communities = Annotated[
+    bool,
+    typer.Option(
+        "--communities",
+        help="Variables fall into communities that decide how likely edges are (by --beta, within and between).",
+        rich_help_panel=PRIOR,
+    ),
+]
+Attributes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TERMS",
+        help="Attributes of pairs that make edges likely: 'same(subscale) + distance(place)'.",
+        show_default=False,
+        rich_help_panel=PRIOR,
+    ),
+]
+AttributeTable = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A CSV file with a header: names of the variables, and their attributes.",
+        show_default=False,
+        rich_help_panel=PRIOR,
+    ),
+]
+PriorFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior",
+        metavar="FILE",
+        help="The whole prior, a JSON or TOML file; options beside it replace parts of it.",
+        show_default=False,
+        rich_help_panel=PRIOR,
+    ),
+]
 BiasSd = Annotated[
     float | None,
     typer.Option(help="Standard deviation of the biases.", show_default="10", rich_help_panel=PRIOR),
@@ -54,6 +110,10 @@ def prior(
     beta: Beta = None,
     sigma0: Sigma0 = None,
     slab: Slab = None,
+    cauchy: Cauchy = None,
+    student: Student = None,
+    communities: Communities = False,
+    prior_file: PriorFile = None,
     networks: Annotated[int, typer.Option(min=1, max=24, help="Networks to draw.")] = 6,
     seed: options.Seed = None,
     output: Annotated[
@@ -80,7 +140,9 @@ def prior(
     from edgewise.plots import prior_networks
     from edgewise.priors import expect
 
-    chosen = make_prior(p0, beta, sigma0, slab, None)
+    chosen = make_prior(
+        Given(p0, beta, sigma0, slab, None, cauchy, student, communities, None, None, prior_file)
+    )
     target = binary_target(output)
     found = expect(chosen, variables)
     if json:
@@ -108,29 +170,87 @@ def prior(
         tell(f"Written: {target}")
 
 
-def make_prior(
-    p0: float | None,
-    beta: tuple[float, float] | None,
-    sigma0: float | None,
-    slab: tuple[float, float] | None,
-    bias_sd: float | None,
-) -> Prior:
-    """The prior of the options; what is not given is as in Chen & Welling (2012)."""
-    from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
+@dataclass(frozen=True)
+class Given:
+    """What the options say of the prior, in the order in which commands have them."""
 
-    for first, second, given in (("--p0", "--beta", (p0, beta)), ("--sigma0", "--slab", (sigma0, slab))):
-        if None not in given:
-            raise typer.BadParameter(
-                f"{first} fixes what {second} would let the data decide; give one of them"
-            )
+    p0: float | None
+    beta: tuple[float, float] | None
+    sigma0: float | None
+    slab: tuple[float, float] | None
+    bias_sd: float | None
+    cauchy: float | None = None
+    student: tuple[float, float] | None = None
+    communities: bool = False
+    attributes: str | None = None
+    attribute_table: Path | None = None
+    prior_file: Path | None = None
+
+
+def make_prior(given: Given) -> Prior:
+    """The prior of the options; what is not given is as in the file, or in Chen & Welling (2012)."""
+    from edgewise.priors import NormalBias, Prior, read_prior
+
+    base = Prior() if given.prior_file is None else read_prior(given.prior_file)
+    _one_of("--p0", given.p0, "--beta", given.beta)
+    for name, value in (("--p0", given.p0), ("--attributes", given.attributes)):
+        _one_of("--communities", given.communities or None, name, value)
+    for name, value in (("--p0", given.p0), ("--beta", given.beta)):
+        _one_of("--attributes", given.attributes, name, value)
+    slabs = {
+        "--sigma0": given.sigma0,
+        "--slab": given.slab,
+        "--cauchy": given.cauchy,
+        "--student": given.student,
+    }
+    names = list(slabs)
+    for k, first in enumerate(names):
+        for second in names[k + 1 :]:
+            _one_of(first, slabs[first], second, slabs[second])
+    if (given.attributes is None) != (given.attribute_table is None):
+        raise typer.BadParameter("--attributes and --attribute-table come together")
     parts: dict[str, Any] = {}
     try:
-        if p0 is not None or beta is not None:
-            parts["inclusion"] = FixedInclusion(p0) if p0 is not None else BetaInclusion(*(beta or ()))
-        if sigma0 is not None or slab is not None:
-            parts["slab"] = FixedSlab(sigma0) if sigma0 is not None else GammaSlab(*(slab or ()))
-        if bias_sd is not None:
-            parts["bias"] = NormalBias(bias_sd)
+        inclusion, slab = _inclusion(given), _slab(given)
+        parts |= {} if inclusion is None else {"inclusion": inclusion}
+        parts |= {} if slab is None else {"slab": slab}
+        if given.bias_sd is not None:
+            parts["bias"] = NormalBias(given.bias_sd)
     except DataError as error:
         raise typer.BadParameter(in_options(str(error))) from None
-    return Prior(**parts)
+    return replace(base, **parts)
+
+
+def _one_of(first: str, one: Any, second: str, other: Any) -> None:
+    if one is not None and other is not None:
+        fixed = (first, second) in (("--p0", "--beta"), ("--sigma0", "--slab"))
+        why = (
+            f"fixes what {second} would let the data decide"
+            if fixed
+            else f"says something else than {second}"
+        )
+        raise typer.BadParameter(f"{first} {why}; give one of them")
+
+
+def _inclusion(given: Given) -> Any:
+    from edgewise.priors import AttributeInclusion, BetaInclusion, BlockInclusion, FixedInclusion
+
+    if given.attributes is not None:
+        return AttributeInclusion(given.attributes, str(given.attribute_table))
+    if given.communities:
+        return BlockInclusion(*(given.beta or ()))
+    if given.p0 is not None:
+        return FixedInclusion(given.p0)
+    return None if given.beta is None else BetaInclusion(*given.beta)
+
+
+def _slab(given: Given) -> Any:
+    from edgewise.priors import CauchySlab, FixedSlab, GammaSlab, StudentSlab
+
+    if given.cauchy is not None:
+        return CauchySlab(given.cauchy)
+    if given.student is not None:
+        return StudentSlab(*given.student)
+    if given.sigma0 is not None:
+        return FixedSlab(given.sigma0)
+    return None if given.slab is None else GammaSlab(*given.slab)

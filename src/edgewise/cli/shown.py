@@ -110,6 +110,24 @@ def show_posterior(
         out.print(_edge_table(shown, noun, coding, out), style="" if found.light == "green" else "dim")
     if len(table) > len(shown):
         out.print(f"... and {len(table) - len(shown):,} more ({rest}).")
+    _show_model(posterior, out)
+
+
+def _show_model(posterior: Posterior, out: Console) -> None:
+    """What a model of inclusion has learned: communities, or the coefficients of attributes."""
+    from edgewise.priors import AttributeInclusion, BlockInclusion
+
+    if isinstance(posterior.prior.inclusion, BlockInclusion):
+        out.print()
+        out.print(printable(str(posterior.communities()), keep="\n"))
+    elif isinstance(posterior.prior.inclusion, AttributeInclusion):
+        out.print()
+        out.print("Attributes of pairs (change of the log odds of inclusion):")
+        for row in posterior.attribute_summary().itertuples():
+            out.print(
+                f"  {printable(str(row.attribute), keep='')}: {signed(row.mean)} ({signed(row.hdi_low)} to "
+                f"{signed(row.hdi_high)} with 95 % certainty)"
+            )
 
 
 def show_banner(out: Console, found: Diagnostics) -> None:
@@ -235,5 +253,24 @@ def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "b
         "notes": list(info.get("notes", [])),
         "warnings": list(session.warnings),
         "coding": coding,
+        **_model_as_dict(posterior),
         "edges": table.to_dict("records"),
     }
+
+
+def _model_as_dict(posterior: Posterior) -> dict[str, Any]:
+    """What a model of inclusion has learned, for programs."""
+    from edgewise.priors import AttributeInclusion, BlockInclusion
+
+    if isinstance(posterior.prior.inclusion, BlockInclusion):
+        found = posterior.communities()
+        return {
+            "communities": {
+                "members": found.members,
+                "number": found.number_table().to_dict("records"),
+                "variables": found.table().to_dict("records"),
+            }
+        }
+    if isinstance(posterior.prior.inclusion, AttributeInclusion):
+        return {"attributes": posterior.attribute_summary().to_dict("records")}
+    return {}

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgewise.plots.checks import predictive, predictive_panels
+from edgewise.plots.communities import communities
 from edgewise.plots.evidence import edge_evidence, forest
 from edgewise.plots.images import image_sheet, samples
 from edgewise.plots.matrix import inclusion_matrix
@@ -36,6 +37,7 @@ PLOTS: dict[str, Callable[..., Any]] = {
     "predictive": predictive,
     "precision-recall": precision_recall,
     "samples": samples,
+    "communities": communities,
 }
 """Kind of plot -> function ``(posterior, ax=None, **options)``."""
 
@@ -43,6 +45,7 @@ __all__ = [
     "PLOTS",
     "calibration",
     "centrality",
+    "communities",
     "density_curve",
     "edge_count",
     "edge_evidence",

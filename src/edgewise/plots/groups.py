@@ -10,6 +10,7 @@ import numpy as np
 from edgewise.errors import DataError
 from edgewise.plots import layout
 from edgewise.plots.style import COMMUNITIES, NODE, colour
+from edgewise.priors import BlockInclusion
 
 Groups = Sequence[Any] | Mapping[str, Any]
 
@@ -35,6 +36,14 @@ def node_groups(
         raise DataError(f"There are {len(given)} group labels for {len(names)} variables; give one for each.")
     labels = list(dict.fromkeys(str(label) for label in given))
     return np.array([labels.index(str(label)) for label in given], int), labels
+
+
+def learned_groups(source: Any) -> list[str] | None:
+    """The communities that a block model has learned, as labels of the variables; None without one."""
+    posterior = getattr(source, "posterior_", source)
+    if not isinstance(getattr(getattr(posterior, "prior", None), "inclusion", None), BlockInclusion):
+        return None
+    return [f"community {k + 1}" for k in posterior.communities().partition]
 
 
 def node_colours(group: np.ndarray, named: bool) -> list[str]:

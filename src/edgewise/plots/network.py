@@ -21,7 +21,7 @@ from edgewise.plots.drawing import (
     sign_kinds,
     width_legend,
 )
-from edgewise.plots.groups import Groups
+from edgewise.plots.groups import Groups, learned_groups
 from edgewise.plots.source import EdgeView, as_posterior, edge_view
 from edgewise.plots.style import (
     EVIDENCE_COLOURS,
@@ -69,7 +69,8 @@ def network(
     grid : (rows, columns), optional
         Draw over the pixel grid of image data instead.
     groups : sequence or mapping from name, optional
-        One label per variable, shown as the colour of the node.
+        One label per variable, shown as the colour of the node; by default the communities that a block
+        model has learned, or else those of the graph of probable edges.
     labels : bool, optional
         Whether to write names: all of them, or none. By default all that find a place of their own, the best
         connected first.
@@ -89,6 +90,7 @@ def network(
     'Network: 4 edges (Bayes factor ≥ 3)'
     """
     view = edge_view(source)
+    groups = learned_groups(source) if groups is None else groups
     if threshold is None:
         evidence = view.evidence
         shown = np.ones(len(view.pairs), bool) if evidence is None else present(evidence, view.inclusion)
@@ -170,6 +172,7 @@ def evidence_network(
     'Edge evidence (Bayes factor beyond 3: some, beyond 10: strong)'
     """
     view = edge_view(source, thresholds)
+    groups = learned_groups(source) if groups is None else groups
     if view.evidence is None:
         raise DataError("An edge-evidence network needs a posterior; a single model has no evidence.")
     positions = find_positions(view, layout)

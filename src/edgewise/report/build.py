@@ -16,7 +16,7 @@ from edgewise.atomic import replacing
 from edgewise.plots.groups import Groups
 from edgewise.plots.source import as_posterior
 from edgewise.posterior.verdict import judge
-from edgewise.report import sections, words
+from edgewise.report import models, sections, words
 from edgewise.report.payload import as_json, make_payload
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def build_report(
         "edge_help": words.edge_help(posterior),
         "evidence_help": words.evidence_help(thresholds),
         "hyper": sections.hyper(posterior),
-        "groups": sections.groups(data),
+        "groups": models.inclusion(posterior) + sections.groups(data),
         "diagnostics": sections.diagnostics(posterior, found, verdict.learned, wording),
         "predictive": sections.predictive(posterior, data),
         "notes": words.notes([wording(note) for note in _all_notes(posterior, data, found)]),

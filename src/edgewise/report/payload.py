@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.plots import layout
-from edgewise.plots.groups import Groups, node_groups
+from edgewise.plots.groups import Groups, learned_groups, node_groups
 from edgewise.plots.source import conditional_means
 from edgewise.posterior.diagnostics import diagnose
 from edgewise.posterior.levels import STRENGTH, matrix_draws, measures
@@ -46,6 +46,7 @@ def make_payload(
     start = float(np.clip(0.5, floor, 1.0))
     there = present(words, probability)
     degree = expected_degree(posterior)
+    groups = learned_groups(posterior) if groups is None else groups
     group, labels = node_groups(posterior.names, posterior.inclusion, groups)
     found = diagnose(posterior)
     return {
