@@ -62,7 +62,7 @@ Communities = Annotated[
     bool,
     typer.Option(
         "--communities",
-        help="Variables fall into communities that decide how likely edges are (by --beta, within and between).",
+        help="Variables fall into communities that say how likely edges are (--beta within and between).",
         rich_help_panel=PRIOR,
     ),
 ]

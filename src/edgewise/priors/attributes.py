@@ -24,7 +24,7 @@ _BLANK = ("", "na", "nan", "null", "none", ".")
 
 @dataclass(frozen=True, eq=False)
 class AttributeInclusion:
-    """What is known of the variables says how likely two are linked: a logistic regression of inclusion.
+    """What is known of the variables says how likely two are linked: a logistic regression (2.11).
 
     Parameters
     ----------

@@ -76,8 +76,8 @@ def _communities(posterior: Posterior) -> str:
 
 def _attributes(posterior: Posterior) -> str:
     hint = (
-        "How much an attribute of a pair changes the log odds that its variables are linked, with the interval "
-        "that holds 95 % of the posterior; “average pair” is the level of all."
+        "How much an attribute of a pair changes the log odds that its variables are linked, and the "
+        "interval that holds 95 % of the posterior; “average pair” is the level of all."
     )
     rows = [
         (str(row.attribute), row.mean, row.hdi_low, row.hdi_high, row.positive, row.prior_sd)
