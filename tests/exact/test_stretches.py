@@ -17,12 +17,13 @@ from broken import altered
 from edgewise import MRF, SpikeSlabMRF, exact
 from edgewise.draws import Draws
 from edgewise.engines.stretch import EliminationEngine, SurrogateEngine, lengths_of_rounds
-from edgewise.kernels import stretches
+from edgewise.kernels import tasks
 from edgewise.kernels.compiling import kernel, whole
 from edgewise.kernels.oracles import AllStates
 from edgewise.kernels.random import below
-from edgewise.kernels.stretches import accept, log_weight, run_stretches, try_in_core, try_walk
+from edgewise.kernels.stretches import accept, log_weight, try_in_core, try_walk
 from edgewise.kernels.surrogate import decide_one, decide_rivals, take_back
+from edgewise.kernels.tasks import perform
 from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, NormalBias, Prior
 from edgewise.run import workers
 from toy_engine import fingerprint
@@ -185,7 +186,7 @@ def no_stretch(rules, sums, chain, surrogate, oracle, decider):
 def test_walks_alone(monkeypatch):
     """With every pair forced, walks of single parameters reach all of the posterior."""
     case = Case(ALL)
-    monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, try_stretch=no_stretch))
+    monkeypatch.setattr(tasks, "perform", altered(perform, try_stretch=no_stretch))
     engine = case.chain("bad", TableEngine, walks=1.0, repeats=20, short=0)
     engine.advance(200)
     draws = engine.advance(20_000)
@@ -305,14 +306,14 @@ def test_what_breaks_it_is_noticed(cases, name, monkeypatch):
     draws = long.get(name, 20_000)
     right = cases[case].scores(20_000, which, **changes)
     assert max(right.values()) < LIMIT, right
-    monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, **replaced))
+    monkeypatch.setattr(tasks, "perform", altered(perform, **replaced))
     wrong = cases[case].scores(draws, which, **changes)
     assert max(wrong.values()) > 2 * LIMIT, wrong
 
 
 def test_a_choice_that_does_not_look_is_right(cases, monkeypatch):
     """What the one-way choice lacks is all that is wrong with it."""
-    monkeypatch.setattr(stretches, "run_stretches", altered(run_stretches, stretch=both_ways))
+    monkeypatch.setattr(tasks, "perform", altered(perform, stretch=both_ways))
     found = cases["fixed"].scores(40_000, "good")
     assert max(found.values()) < LIMIT, found
 

@@ -203,7 +203,7 @@ class StretchEngine(LineEngine):
 
     def _learn(self, draws: int) -> None:
         from edgewise.kernels.bits import BITS
-        from edgewise.kernels.learning import Lesson, Moments, learn
+        from edgewise.kernels.learning import Lesson, Moments, School
 
         arrays, n = self._arrays, self.settings.particles
         features = self.problem.features.n_variables + len(self._candidates)
@@ -218,21 +218,32 @@ class StretchEngine(LineEngine):
             weigh_every=max(1, length // WEIGHED),
         )
         scratch = np.zeros((2, n), np.float32)
-        learn(
-            self._rules, self._sums, self._chain, self._surrogate, self._source, self._decider,
-            arrays["X"], arrays["lanes"], lesson, moments, draws, scratch[0], scratch[1],
-        )  # fmt: skip
+        school = School(arrays["X"], arrays["lanes"], lesson, moments, scratch[0], scratch[1])
+        self._perform(codes.LEARN, school, draws, -1, self._recorder(0, 0))
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        from edgewise.kernels.stretches import run_stretches
+        return self._perform(codes.WALK, self._empty_school(), iterations, thin, recorder)
 
-        return run_stretches(
+    def _empty_school(self) -> Any:
+        """Nothing to learn from."""
+        from edgewise.kernels.learning import Lesson, School, empty_moments
+
+        nobody, nothing = np.zeros((0, 0), np.float32), np.zeros(0, np.float32)
+        lesson, moments = Lesson(False, 0, 0, 1, 1), empty_moments(0, 0, 0, 0, 0, 0)
+        return School(nobody, np.zeros((4, 0), np.uint32), lesson, moments, nothing, nothing)
+
+    def _perform(self, task: int, school: Any, iterations: int, thin: int, recorder: Any) -> int:
+        from edgewise.kernels.tasks import perform
+
+        return perform(
+            task,
             self._rules,
             self._sums,
             self._chain,
             self._surrogate,
             self._source,
             self._decider,
+            school,
             self._after_warm_up(),
             iterations,
             thin,
@@ -415,9 +426,7 @@ class EliminationEngine(StretchEngine):
         return super().advance(iterations, thin)
 
     def _weigh(self) -> None:
-        from edgewise.kernels.stretches import weigh
-
-        weigh(self._rules, self._sums, self._chain, self._surrogate, self._source, self._decider)
+        self._perform(codes.WEIGH, self._empty_school(), 0, -1, self._recorder(0, 0))
 
 
 class SurrogateEngine(StretchEngine):

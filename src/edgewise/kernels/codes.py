@@ -25,6 +25,9 @@ STRETCHES, STRETCHES_ACCEPTED, TOO_WIDE, WEIGHT_SQUARES, WALKS, WALKS_ACCEPTED =
 SHORTS, SHORTS_ACCEPTED, INNER, INNER_ACCEPTED = range(19, 23)
 COUNTERS = 23
 
+# Tasks of a chain of stretches.
+LEARN, WALK, WEIGH = range(3)
+
 # Entries of a chain's hyper-parameters; Algorithm 1 adds a third of its own. From MODEL_STATE on is what a
 # model of inclusion keeps: communities of variables, or coefficients of attributes.
 INCLUSION_RATE, SLAB_SCALE, MODEL_STATE = 0, 1, 2

@@ -30,6 +30,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array, populate_array
 
+from edgewise.kernels import bundles as bundles  # says how named tuples are handed over
 from edgewise.kernels.cache import on_disk
 
 
@@ -241,6 +242,7 @@ def kernel(function: Callable[..., Any] | None = None, *, arrays: bool = False, 
         if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
             made.add_overload = partial(_remember, made)
             made._compile_for_args = partial(_refuse, made)
+            made.get_call_template = partial(_as_any, made)
         return made
 
     return decorate if function is None else decorate(function)
@@ -249,6 +251,14 @@ def kernel(function: Callable[..., Any] | None = None, *, arrays: bool = False, 
 def _remember(made: Any, compiled: Any) -> None:
     """Keep compiled code for kernels to find, and out of the reach of calls from Python."""
     made.overloads[tuple(compiled.signature.args)] = compiled
+
+
+def _as_any(made: Any, arguments: Any, keywords: Any) -> Any:
+    """A call with a constant is one with any number: there is no version of the code for each constant."""
+    chosen = tuple(types.unliteral(kind) for kind in arguments)
+    return Dispatcher.get_call_template(
+        made, chosen, {name: types.unliteral(kind) for name, kind in dict(keywords).items()}
+    )
 
 
 def _refuse(made: Any, *_: Any, **__: Any) -> None:

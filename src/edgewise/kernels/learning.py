@@ -4,6 +4,9 @@
 features counted over its particles; ``occupied`` sums of the indicators, ``products`` of every two features
 over the draws of which ``snapshots`` keeps the counts; ``weights`` of some draws where there is an oracle;
 ``filled`` (draws, snapshots, weights). ``words`` is scratch.
+
+**School** is what a round needs: particles ``X`` with their streams ``lanes``, the ``lesson``, the
+``moments``, and ``field`` and ``scratch`` for sweeps.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections import namedtuple
 import numpy as np
 
 from edgewise.kernels.bits import BITS
-from edgewise.kernels.compiling import entry, kernel
+from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.gibbs import fresh_sweep
 from edgewise.kernels.hyper import draw_hyper
 from edgewise.kernels.moments import add_means, add_products, pack_features
@@ -24,6 +27,7 @@ from edgewise.kernels.surrogate import load_walker
 Moments = namedtuple("Moments", "phi means occupied products snapshots weights filled words")
 DRAWS, SNAPSHOTS, WEIGHTS = 0, 1, 2
 Lesson = namedtuple("Lesson", "moves follow counts snapshot_every weigh_every")
+School = namedtuple("School", "X lanes lesson moments field scratch")
 
 
 @kernel
@@ -48,11 +52,11 @@ def add_weight(sums, chain, prior, surrogate, oracle, decider, moments):
     moments.filled[WEIGHTS] = filled + 1
 
 
-@entry
-def learn(
-    rules, sums, chain, surrogate, oracle, decider, X, lanes, lesson, moments, iterations, field, scratch
-):
-    """So many draws of a round: `lesson` says whether the walker moves and what is added up when."""
+@long
+def learn(rules, sums, chain, surrogate, oracle, decider, school, iterations):
+    """So many draws of a round: the lesson says whether the walker moves and what is added up when."""
+    X, lanes, lesson, moments = school.X, school.lanes, school.lesson, school.moments
+    field, scratch = school.field, school.scratch
     for _ in range(iterations):
         if lesson.moves:
             visit_stretches(rules, sums, chain, surrogate, oracle, decider)

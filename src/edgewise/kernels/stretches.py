@@ -40,7 +40,7 @@ from edgewise.kernels.codes import (
     WALKS_ACCEPTED,
     WEIGHT_SQUARES,
 )
-from edgewise.kernels.compiling import entry, kernel
+from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.graph import is_pair, pair_of
 from edgewise.kernels.hyper import draw_hyper, is_free
 from edgewise.kernels.lines import metropolis
@@ -179,7 +179,7 @@ def core_weight(rules, sums, surrogate, oracle, decider):
     return total + residual_energy(surrogate, residual)
 
 
-@entry
+@long
 def weigh(rules, sums, chain, surrogate, oracle, decider):
     """Bring the weights of the present state up to date."""
     load_walker(surrogate, chain, decider.walker)
@@ -374,7 +374,7 @@ def tally_indicators(surrogate, chain):
                 chain.tallies[INCLUSION, a] += 1.0
 
 
-@entry
+@long
 def run_stretches(rules, sums, chain, surrogate, oracle, decider, iteration, iterations, thin, recorder):
     """Run up to `iterations` stretches, stopping early when the recorder is full; returns how many ran.
 
