@@ -60,7 +60,8 @@ class Package:
         self.kernels.mkdir(parents=True)
         self.home.mkdir()
         (folder / "edgewise" / "__init__.py").write_text("")
-        for name in ("_version.py", *(f"kernels/{name}.py" for name in ("__init__", "bundles", "cache", "compiling"))):
+        used = ("__init__", "bundles", "cache", "compiling")
+        for name in ("_version.py", *(f"kernels/{name}.py" for name in used)):
             shutil.copy(original / name, folder / "edgewise" / name)
         (self.kernels / "calling.py").write_text(CALLING)
         self.edit(1.0)
