@@ -21,7 +21,7 @@ from edgewise.features import FeatureArgument, Features, check_candidates
 from edgewise.fitting import answer, pose, shortfall, time_left
 from edgewise.posterior.posterior import Posterior
 from edgewise.predict.levels import each_given_others as levels_given_others
-from edgewise.predict.mixtures import each_given_others, sample_rows
+from edgewise.predict.mixtures import each_given_others
 from edgewise.predict.scores import (
     LogLikelihood,
     conditional_log_likelihood,
@@ -30,6 +30,7 @@ from edgewise.predict.scores import (
     log_likelihood,
     pseudo_log_likelihood,
 )
+from edgewise.predict.strata import in_strata, new_rows
 from edgewise.priors import Prior
 from edgewise.run.chains import RunResult
 from edgewise.run.options import RunOptions, check_whole
@@ -97,6 +98,11 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         What to do about columns with one level.
     drop_columns : list of names or numbers, optional
         Columns that are no variables. They may be there or not in rows given later.
+    adjust : list of columns, mapping or DataFrame, optional
+        Covariates to hold fixed: biases are free in each combination of their labels, and couplings shared.
+        They are no variables, and may be there or not in rows given later, but predictions ask for them.
+    bins : int, optional
+        Quantile bins of a covariate that is a number with more values (4 by default).
     kinds, levels, blank, cut, binarize : optional
         What columns with more than two levels are, the order of their levels, what is blank and where to cut;
         see :func:`edgewise.data.read_data`.
@@ -170,6 +176,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         blank: Any = None,
         cut: Any = None,
         binarize: str | None = None,
+        adjust: Any = None,
+        bins: int | None = None,
     ) -> None:
         self.engine = engine
         self.chains = chains
@@ -198,8 +206,10 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.blank = blank
         self.cut = cut
         self.binarize = binarize
+        self.adjust = adjust
+        self.bins = bins
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SpikeSlabMRF:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of `X`.
 
         Parameters
@@ -210,6 +220,10 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             Present because scikit-learn expects it.
         sample_weight : array (rows,), optional
             How often each row counts.
+        groups : str, int or array (rows,), optional
+            Groups to compare: a column of `X`, which is then no variable, or a label for each row. Every
+            pair is then absent, present and the same in all groups, or present and different
+            (:meth:`Posterior.group_summary <edgewise.Posterior.group_summary>`).
 
         Returns
         -------
@@ -220,7 +234,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._check_prior()
         options = self._options(seed=_seed(self.random_state))
         self._note_columns(X)
-        if self.drop_columns is None and self.constant != "drop":
+        aside = self.adjust is not None or isinstance(groups, str | Integral)
+        if self.drop_columns is None and self.constant != "drop" and not aside:
             check_candidates(self.features, getattr(self, "n_features_in_", 0))  # before rows are read
         data = read_data(
             X,
@@ -233,6 +248,9 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             blank=self.blank,
             cut=self.cut,
             binarize=self.binarize,
+            groups=groups,
+            adjust=self.adjust,
+            bins=self.bins,
         )
         if not hasattr(self, "n_features_in_"):
             self.n_features_in_ = data.n_variables
@@ -268,7 +286,8 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         The mean of :meth:`score_samples`, which has the parameters.
         """
-        if kind == "likelihood":
+        check_is_fitted(self)
+        if kind == "likelihood" and self.posterior_.strata is None:
             return self._log_likelihood(X, mixture).mean
         return float(np.mean(self.score_samples(X, kind=kind, groups=groups, mixture=mixture)))
 
@@ -292,26 +311,28 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array (rows,)
         """
-        if kind == "likelihood":
+        if kind == "likelihood" and self.posterior_.strata is None:
             return self._log_likelihood(X, mixture).values
-        rows = self._rows(X)
-        models = self.posterior_.mixture(mixture)
-        if kind == "pseudo":
-            return pseudo_log_likelihood(models, rows)
-        if kind == "conditional":
-            return conditional_log_likelihood(models, rows, groups)
-        raise DataError(f"kind must be 'pseudo', 'likelihood' or 'conditional', not {kind!r}.")
+        scores = {
+            "pseudo": pseudo_log_likelihood,
+            "conditional": lambda models, rows: conditional_log_likelihood(models, rows, groups),
+            "likelihood": lambda models, rows: log_likelihood(models, rows).values,
+        }
+        if not isinstance(kind, str) or kind not in scores:
+            raise DataError(f"kind must be 'pseudo', 'likelihood' or 'conditional', not {kind!r}.")
+        found: np.ndarray = self._in_strata(X, self._rows(X), None, mixture, scores[kind])
+        return found
 
     def _log_likelihood(self, X: Any, mixture: int) -> LogLikelihood:
         rows = self._rows(X)
         return log_likelihood(self.posterior_.mixture(mixture), rows)
 
-    def predict(self, X: Any, target: Any = None, *, mixture: int = 100) -> Any:
+    def predict(self, X: Any, target: Any = None, *, mixture: int = 100, groups: Any = None) -> Any:
         """The most probable level of variables given the other cells of their row, in your labels.
 
         Parameters
         ----------
-        X, target, mixture
+        X, target, mixture, groups
             As of :meth:`predict_proba`.
 
         Returns
@@ -320,7 +341,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             One label per row where `target` is one variable. Otherwise one column per variable, as a
             DataFrame if the fit had column names and an array if not.
         """
-        found = self.predict_proba(X, target, mixture=mixture)
+        found = self.predict_proba(X, target, mixture=mixture, groups=groups)
         if self.posterior_.scales.all_binary:
             found = (found >= 0.5).astype(np.uint8)
         else:
@@ -331,20 +352,20 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             return label
         return self._labelled(found, None if target is None else self._targets(target))
 
-    def impute(self, X: Any, *, mixture: int = 100) -> Any:
+    def impute(self, X: Any, *, mixture: int = 100, groups: Any = None) -> Any:
         """The rows with their blank cells filled in by the most probable level, in your labels.
 
         Each blank cell is predicted from the cells of its row that are there. A DataFrame if the fit had
-        column names, and an array if not.
+        column names, and an array if not. `groups` as of :meth:`predict_proba`.
         """
         rows = self._rows(X, allow_missing=True)
-        models = self.posterior_.mixture(mixture)
         if self.posterior_.scales.all_binary:
-            return self._labelled((conditional_probability(models, rows) >= 0.5).astype(np.uint8))
-        found = level_probabilities(models, rows)
+            chance = self._in_strata(X, rows, groups, mixture, conditional_probability)
+            return self._labelled((chance >= 0.5).astype(np.uint8))
+        found = self._in_strata(X, rows, groups, mixture, level_probabilities)
         return self._labelled(np.stack([part.argmax(axis=1) for part in found], axis=1))
 
-    def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100) -> Any:
+    def predict_proba(self, X: Any, target: Any = None, *, mixture: int = 100, groups: Any = None) -> Any:
         """Probability of the levels of variables given the other cells of their row.
 
         Parameters
@@ -356,6 +377,10 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             in turn, given all the others.
         mixture : int
             Number of posterior draws in the mixture.
+        groups : str, int or array (rows,), optional
+            Where groups were compared: the column of `X` or the labels that say to which group each row
+            belongs. Without it the column of the fit is looked for in `X`, as covariates that were held
+            fixed are.
 
         Returns
         -------
@@ -367,27 +392,28 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             Where some have more: the probability of every level of the one target, or of each target.
         """
         rows = self._rows(X, allow_missing=True)
-        models = self.posterior_.mixture(mixture)
-        if self.posterior_.scales.all_binary:
-            if target is not None:
-                return conditional_probability(models, rows, self._targets(target))
-            return each_given_others(models, rows)
+        binary = self.posterior_.scales.all_binary
         if target is None:
-            return levels_given_others(models, rows)
-        found = level_probabilities(models, rows, self._targets(target))
-        return found[0] if isinstance(target, str | Integral) else found
+            others = each_given_others if binary else levels_given_others
+            return self._in_strata(X, rows, groups, mixture, others)
+        wanted, each = self._targets(target), conditional_probability if binary else level_probabilities
+        found = self._in_strata(X, rows, groups, mixture, lambda models, part: each(models, part, wanted))
+        return found[0] if not binary and isinstance(target, str | Integral) else found
 
-    def sample(self, n: int = 1, random_state: Any = None, *, mixture: int = 100) -> Any:
+    def sample(self, n: int = 1, random_state: Any = None, *, mixture: int = 100, group: Any = None) -> Any:
         """Draw `n` rows from the posterior predictive distribution, in the labels of the fit.
 
-        Returns a DataFrame if the fit had column names and an array otherwise.
+        Returns a DataFrame if the fit had column names and an array otherwise. Where groups were compared,
+        `group` is the one to draw from; strata occur as often as among the rows of the fit.
         """
         check_is_fitted(self)
         check_whole("n", n, 1)
         seed = _seed(random_state)
         rng = np.random.default_rng(np.random.SeedSequence().entropy if seed is None else seed)
-        models = self.posterior_.mixture(mixture, seed=int(rng.integers(2**31)))
-        return self._labelled(sample_rows(models, int(n), rng))
+        return self._labelled(new_rows(self.posterior_, int(n), mixture, rng, group))
+
+    def _in_strata(self, X: Any, rows: np.ndarray, groups: Any, mixture: int, answer: Any) -> Any:
+        return in_strata(self.posterior_, X, rows, groups, mixture, answer)
 
     def _options(self, **changes: Any) -> RunOptions:
         shared = {name: value for name, value in vars(self).items() if name in _OPTIONS}

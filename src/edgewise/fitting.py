@@ -12,14 +12,21 @@ from typing import Any
 
 from edgewise.data import Data
 from edgewise.engines.protocol import Problem
-from edgewise.features import FeatureArgument, Features, resolve_features, sufficient_statistics
+from edgewise.errors import DataError
+from edgewise.features import (
+    FeatureArgument,
+    Features,
+    Statistics,
+    resolve_features,
+    sufficient_statistics,
+)
 from edgewise.posterior.posterior import Posterior
-from edgewise.priors import Prior
+from edgewise.priors import Prior, ResolvedPrior
 from edgewise.run.chains import RunResult, run
 from edgewise.run.forecast import draws_wanted, rounded_up
 from edgewise.run.options import RunOptions
 from edgewise.run.stopping import R_HAT_APART, goal, quantity, stuck, wanting
-from edgewise.scales import check_cliques
+from edgewise.scales import BINARY, check_cliques
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +62,45 @@ def pose(data: Data, prior: Prior | None = None, features: FeatureArgument | Fea
     scales = None if data.scales.all_binary else data.scales
     if scales is not None:
         check_cliques(scales, candidates.members, data.names)
-    problem = Problem(candidates, sufficient_statistics(data, candidates), resolved, rows, scales)
+    strata: tuple[Statistics, ...] = ()
+    group_of: tuple[int, ...] = ()
+    if data.strata is not None:
+        _check_strata(data, candidates, resolved)
+        strata = tuple(sufficient_statistics(part, candidates) for part in data.parts())
+        group_of = data.strata.layout.group_of
+    problem = Problem(
+        candidates, sufficient_statistics(data, candidates), resolved, rows, scales, strata, group_of
+    )
     notes = {
         "data_digest": rows.digest(),
         "n_rows": data.n_rows,
         "notes": list(data.notes),
         "group_name": data.group_name,
         **({"blanks": [str(label) for label in data.blanks]} if data.blanks else {}),
+        **({} if data.strata is None else {"strata": data.strata.layout.to_dict()}),
     }
     return Question(problem, prior, data.names, data.levels, notes)
+
+
+def _check_strata(data: Data, candidates: Features, prior: ResolvedPrior) -> None:
+    """Refuse what cannot be divided yet, with the way out."""
+    assert data.strata is not None
+    what = "Comparing groups" if data.strata.layout.compares else "Adjusting"
+    if not data.scales.all_binary:
+        several = [name for name, scale in zip(data.names, data.scales) if scale.kind != BINARY]
+        raise DataError(
+            f"{what} takes variables with two levels, and {several[0]!r} has more; cut all levels in two "
+            f"with "
+            "binarize='>...', or leave such columns out with drop_columns."
+        )
+    if data.strata.layout.compares and not prior.plain:
+        raise DataError(
+            "Comparing groups knows one normal slab and one inclusion probability; leave communities, "
+            "attributes, heavier tails and slabs of single edges out of the prior, or hold the groups fixed "
+            "with adjust."
+        )
+    if data.strata.layout.compares and candidates.max_order > 2:
+        raise DataError("Groups are compared pair by pair; leave features out, so that candidates are pairs.")
 
 
 def answer(

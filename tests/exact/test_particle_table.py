@@ -48,7 +48,7 @@ def table_draws(problem: Problem, iterations: int) -> Draws:
     """Draws of the particle chain, with its own scan and moves, but means from the table."""
     engine = ParticleEngine(problem, {"warm_up": 40}, np.random.SeedSequence(3))
     engine.advance(40)
-    engine._source = Table(np.zeros(2**P))
+    engine._source = Table(np.zeros((1, 2**P)))
     engine._renew()
     return engine.advance(iterations)
 

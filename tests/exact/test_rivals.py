@@ -66,7 +66,7 @@ def table_draws(problem: Problem, iterations: int) -> list[Draws]:
     engine._arrays["scan"][:] *= 0.3
     engine._derive()
     engine._scan = engine._scan._replace(swaps=0, cold_flips=0, cold_moves=0)
-    engine._source = Table(np.zeros(2**P))
+    engine._source = Table(np.zeros((1, 2**P)))
     engine._renew()
     draws = engine.advance(iterations)
     counters, tallies = engine.counters(), engine._arrays["rival_tallies"]

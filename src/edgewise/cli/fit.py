@@ -20,6 +20,9 @@ def fit(
     columns: options.Columns = None,
     drop_columns: options.DropColumns = None,
     group: options.Group = None,
+    compare_groups: options.CompareGroups = None,
+    adjust: options.Adjust = None,
+    bins: options.Bins = None,
     missing: options.MissingCells = options.Missing.error,
     constant: options.ConstantColumns = options.Constant.error,
     weights: options.Weights = None,
@@ -218,6 +221,10 @@ def fit(
 
     edgewise fit scale.csv --ordinal item1..item17 --nominal city --blank=-9 --missing drop
 
+    edgewise fit votes.csv --compare-groups party --missing drop -o parties
+
+    edgewise fit survey.csv --adjust site,age --bins 3
+
     edgewise fit scale.csv --levels mood=never,sometimes,often --cut age/4
 
     edgewise fit scale.csv --communities --cauchy 1
@@ -263,6 +270,9 @@ def fit(
         columns=wanted,
         drop_columns=options.parse_names(drop_columns),
         group=_number_or_name(group),
+        groups=_number_or_name(compare_groups),
+        adjust=options.parse_names(adjust),
+        bins=bins,
         sample_weight=weights,
         missing=missing.value,
         constant=constant.value,

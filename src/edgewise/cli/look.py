@@ -75,10 +75,18 @@ def plot(
         ),
     ] = None,
     edges: Annotated[
-        int | None, typer.Option(min=1, help="For forest: number of edges.", show_default="30")
+        int | None, typer.Option(min=1, help="For forests: number of edges.", show_default="30")
     ] = None,
     coding: Annotated[
         options.Coding | None, typer.Option(help="For forest: coding of couplings.", show_default="binary")
+    ] = None,
+    between: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="For differences: the two groups.",
+            show_default="the first two",
+        ),
     ] = None,
     measure: Annotated[
         str | None,
@@ -118,6 +126,8 @@ def plot(
 
     edgewise plot trace votes --parameter "crime -- immigration"
 
+    edgewise plot difference-network parties
+
     edgewise plot predictive votes --data votes.csv --missing drop
 
     edgewise plot network digits --grid 8x8 -o - > network.png
@@ -142,6 +152,7 @@ def plot(
         "edges": ("--edges", edges),
         "coding": ("--coding", None if coding is None else coding.value),
         "measure": ("--measure", measure),
+        "between": ("--between", None if between is None else options.parse_names([between])),
         "groups": ("--color-by", color_by),
         "data": ("--data", data),
         "kind": ("--check", check),
@@ -272,7 +283,10 @@ def compare(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare two posteriors, or a posterior with a lasso or with a known model.
+    """Compare two computations: two posteriors, or a posterior with a lasso or with a known model.
+
+    It says where two answers to one question agree. It does not compare populations: two fits of two groups
+    differ by chance alone. To compare groups, put them into one table and use fit --compare-groups.
 
     [bold]Examples[/bold]
 
@@ -302,8 +316,21 @@ def compare(
         shown.write_json(result.as_dict())
     else:
         show_comparison(result, top)
+    if other_rows(posterior, other):
+        say(
+            "the two were fitted to different rows, and this compares computations, not populations: "
+            "differences may be chance. To ask whether groups differ, put the rows into one table and use "
+            "edgewise fit TABLE --compare-groups COLUMN.",
+            "Note",
+        )
     if result.only:
         say(f"variables of one side alone were left out: {', '.join(result.only[:10])}.", "Note")
+
+
+def other_rows(posterior: Any, other: Any) -> bool:
+    """Whether another posterior was made from other data."""
+    digests = [getattr(each, "info", {}).get("data_digest") for each in (posterior, other)]
+    return None not in digests and digests[0] != digests[1]
 
 
 def _fit_lasso(source: str, posterior: Any, method: str, missing: options.Missing) -> Any:

@@ -94,7 +94,18 @@ def _as_in_the_fit(posterior: Posterior) -> dict[str, Any]:
         elif order_levels(labels) != tuple(labels):
             levels[name] = list(labels)
     blank = posterior.info.get("blanks")
-    return {"kinds": kinds or None, "levels": levels or None, "cut": cuts or None, "blank": blank or None}
+    strata = posterior.strata
+    divided: dict[str, Any] = {}
+    if strata is not None:
+        adjust, groups = list(strata.covariates) or None, strata.group_name or None
+        divided = {"groups": groups, "adjust": adjust, "bins": strata.bins}
+    return {
+        "kinds": kinds or None,
+        "levels": levels or None,
+        "cut": cuts or None,
+        "blank": blank or None,
+        **divided,
+    }
 
 
 def _of_the_fit(error: TableError) -> DataError:

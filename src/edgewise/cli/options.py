@@ -35,6 +35,8 @@ PLOT_KINDS = (
     "precision-recall",
     "samples",
     "communities",
+    "difference-network",
+    "difference-forest",
 )
 
 
@@ -243,6 +245,38 @@ Group = Annotated[
         help="A column that labels the rows and is not a variable.",
         rich_help_panel=DATA,
         show_default=False,
+    ),
+]
+CompareGroups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Compare the groups of this column: which edges are the same in all, and which differ.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+OfGroup = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="Of this group only, where groups were compared.", show_default=False),
+]
+Adjust = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Covariates to hold fixed: dependence that is left when they do not vary. May be repeated.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Bins = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        max=20,
+        help="Quantile bins of a covariate that is a number with more values.",
+        rich_help_panel=DATA,
+        show_default="4",
     ),
 ]
 Weights = Annotated[

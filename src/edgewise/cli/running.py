@@ -128,6 +128,15 @@ def introduce(data: Data, origin: str, *, chosen: bool) -> None:
         # Identical columns have been warned of.
         if not note.startswith("identical columns") and note not in said_below:
             tell(f"  {printable(in_options(note), keep='')}.")
+    if data.strata is not None:
+        layout = data.strata.layout
+        if layout.compares:
+            sizes = zip(layout.groups, layout.rows_of_groups)
+            listed = ", ".join(f"{label} {rows:,g}" for label, rows in sizes)
+            tell(printable(f"  The groups of {layout.group_name} are compared: {listed}.", keep=""))
+        if layout.covariates:
+            fixed = ", ".join(layout.covariates)
+            tell(printable(f"  {fixed} held fixed: {layout.n_strata} strata.", keep=""))
     if data.group_name is not None and data.group is not None:
         sizes = {label: data.group.count(label) for label in sorted(set(data.group))}
         listed = ", ".join(f"{label or '(blank)'} {count:,}" for label, count in list(sizes.items())[:10])
@@ -150,7 +159,7 @@ def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     from edgewise.fitting import answer, pose, time_left
     from edgewise.posterior.diagnostics import diagnose
     from edgewise.report.build import build_report, write_page
-    from edgewise.report.tables import write_edges_csv
+    from edgewise.report.tables import write_edges_csv, write_groups_csv
 
     # What is wrong with engine, candidates or prior is better known before anything is written.
     started = time.monotonic()
@@ -168,6 +177,8 @@ def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     tell("Writing the results ...")
     posterior.save(request.directory / "posterior.nc")
     write_edges_csv(posterior, request.directory / "edges.csv", coding=request.coding)
+    if posterior.groups:
+        write_groups_csv(posterior, request.directory / "groups.csv")
     asked = options.target_ess
     found = diagnose(posterior, asked if isinstance(asked, float | int) else TARGET_ESS)
     page = build_report(
@@ -192,13 +203,15 @@ def finish(posterior: Posterior, found: Diagnostics, request: Request) -> None:
     from edgewise.cli import shown
 
     directory = request.directory
-    files = {name: str(directory / name) for name in ("posterior.nc", "edges.csv", "report.html")}
+    written = ["posterior.nc", "edges.csv", *(["groups.csv"] if posterior.groups else []), "report.html"]
+    files = {name: str(directory / name) for name in written}
     if request.json:
         result = shown.posterior_as_dict(posterior, found, request.coding)
         shown.write_json({"files": files, "resume": session.resume, **result})
     else:
         shown.show_posterior(posterior, found, coding=request.coding, rest=f"see {files['edges.csv']}")
-    tell(f"\nWritten to {directory}: posterior.nc, edges.csv and report.html (open it in a browser).")
+    listed = f"{', '.join(written[:-1])} and {written[-1]}"
+    tell(f"\nWritten to {directory}: {listed} (open it in a browser).")
     if posterior.info.get("interrupted"):
         if found.warm_up_unfinished:
             say("warm-up was not finished; the files show where the chains were.", "Stopped")

@@ -94,6 +94,10 @@ def show_posterior(
             f"Number of {noun}s: {number.mean():,.1f} on average, {low:,.0f} to {high:,.0f} with 95 % "
             "certainty."
         )
+    if posterior.groups:
+        from edgewise.report.differences import answer
+
+        out.print(Text(answer(posterior), "bold" if found.light == "green" else "dim"))
     line = Text("Quality of the computation: ")
     line.append(found.light, f"bold {COLOURS[found.light]}")
     out.print(line.append(f", {found.meaning}. {verdict.learned}"))
@@ -255,6 +259,7 @@ def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "b
         "coding": coding,
         **_model_as_dict(posterior),
         "edges": table.to_dict("records"),
+        **({"groups": posterior.group_summary().to_dict("records")} if posterior.groups else {}),
     }
 
 

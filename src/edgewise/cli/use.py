@@ -64,6 +64,7 @@ def predict(
 
     from edgewise.data import encode_rows
     from edgewise.predict.scores import conditional_probability, level_probabilities
+    from edgewise.predict.strata import in_strata
 
     found = opened.open_posterior(posterior)
     blank = found.info.get("blanks", ())
@@ -74,16 +75,20 @@ def predict(
             f"{'Standard input' if rows == '-' else rows} has no blank cell to predict; leave cells empty, "
             "or name variables with --target."
         )
-    models = found.mixture(mixture)
+    if found.strata is not None and rows == "-":
+        raise DataError("The groups and covariates of rows are read from their table once more; give a file.")
     shown = wanted or list(range(len(found.names)))
     asked = np.zeros(cells.shape, bool)
     asked[:, shown] = True if wanted else (cells < 0)[:, shown]
     if found.scales.all_binary:
-        ones = conditional_probability(models, cells, wanted or None)
+        ones = in_strata(
+            found, rows, cells, None, mixture,
+            lambda models, part: conditional_probability(models, part, wanted or None),
+        )  # fmt: skip
         # The probability of the one is that of the other.
         probability = {(k, 1): ones[:, place] for place, k in enumerate(shown)}
     else:
-        parts = level_probabilities(models, cells, wanted or None)
+        parts = level_probabilities(found.mixture(mixture), cells, wanted or None)
         probability = {
             (k, level): part[:, level] for k, part in zip(shown, parts) for level in range(part.shape[1])
         }
@@ -143,6 +148,7 @@ def sample(
     seed: options.Seed = None,
     output: TextOutput = "-",
     mixture: options.Mixture = 100,
+    of_group: options.OfGroup = None,
     debug: options.Debug = False,
 ) -> None:
     """Draw new rows from a posterior, as CSV in the labels of the data.
@@ -155,12 +161,11 @@ def sample(
     """
     import numpy as np
 
-    from edgewise.predict.mixtures import sample_rows
+    from edgewise.predict.strata import new_rows
 
     found = opened.open_posterior(posterior)
     rng = np.random.default_rng(seed)
-    models = found.mixture(mixture, seed=int(rng.integers(2**31)))
-    rows = sample_rows(models, number, rng)
+    rows = new_rows(found, number, mixture, rng, of_group)
     labelled = ([found.levels[k][cell] for k, cell in enumerate(row)] for row in rows.tolist())
     write_text(output, safe_csv(found.names, labelled))
     if output != "-":
@@ -190,6 +195,7 @@ def export(
         ),
     ] = False,
     coding: options.CodingOption = options.Coding.binary,
+    of_group: options.OfGroup = None,
     debug: options.Debug = False,
 ) -> None:
     """Write a posterior for other programs.
@@ -208,6 +214,12 @@ def export(
     if what not in FORMATS:
         raise typer.BadParameter(f"There is no format {what!r}; the formats are {', '.join(FORMATS)}")
     found = opened.open_posterior(posterior)
+    if of_group is not None:
+        found = found.of_group(of_group)
+    elif found.groups and what in ("J", "h", "model", "weights"):
+        raise DataError(
+            f"Each group has a model of its own; say which with --of-group ({', '.join(found.groups)})."
+        )
     if what in ("J", "h"):
         text = _ising(found, what, mean)
     elif what == "model":

@@ -29,6 +29,7 @@ from edgewise.data.remedy import blank_problem, columns_to_leave_out, complete_r
 from edgewise.data.selection import Selection, as_list, select
 from edgewise.data.several import Several, settle
 from edgewise.data.sources import open_table
+from edgewise.data.strata import BINS, Division
 from edgewise.data.table import BinaryData, Data, LevelData
 from edgewise.data.wishes import LABEL, Wishes, parse_wishes
 from edgewise.errors import DataError, EdgewiseWarning
@@ -53,6 +54,9 @@ def read_data(
     blank: Any = None,
     cut: Any = None,
     binarize: str | None = None,
+    groups: Any = None,
+    adjust: Any = None,
+    bins: int | None = None,
 ) -> Data:
     """Read a table, checking everything.
 
@@ -89,6 +93,13 @@ def read_data(
     binarize : str, optional
         One comparison that cuts every column of more than two levels in two: ``">0"``.
 
+    groups : str, int or one label per row, optional
+        A column that tells the groups which are to be compared apart; it is no variable.
+    adjust : str, int, list of these, or mapping or DataFrame with one label per row, optional
+        Covariates to hold fixed: biases are free in each combination of their labels. They are no variables.
+    bins : int, optional
+        Quantile bins of a covariate that is a number with more values (4 by default).
+
     Wherever columns are named, ``"item1..item17"`` or ``"item1-item17"`` stands for all from the one to the
     other, unless a column has that very name.
 
@@ -114,7 +125,7 @@ def read_data(
     _check_choice("constant", constant, ("error", "keep", "drop"))
     wanted = (kinds, levels, blank, cut, binarize)
     if isinstance(source, Data):
-        given = (names, sample_weight, columns, drop_columns, group, *wanted)
+        given = (names, sample_weight, columns, drop_columns, group, *wanted, groups, adjust, bins)
         if any(argument is not None for argument in given):
             raise DataError(
                 "The data have been read already; give names, sample_weight, columns, drop_columns, group "
@@ -125,12 +136,19 @@ def read_data(
     problems: list[Fault] = []
     if names is not None:
         _rename(table, names)
-    selection = select(table.names, columns, drop_columns, group, sample_weight, problems)
+    division = None
+    if groups is not None or adjust is not None:
+        division = Division(table.names, groups, adjust, BINS if bins is None else bins, problems)
+        aside = [table.names[place] for place in division.places]
+        left_out = [*([] if drop_columns is None else as_list(drop_columns, "drop_columns")), *aside]
+    else:
+        left_out = drop_columns
+    selection = select(table.names, columns, left_out, group, sample_weight, problems)
     wishes = parse_wishes(table.names, *wanted, problems)
     if problems:
         raise TableError(table.origin, problems)
     dropped = [] if drop_columns is None else [str(column) for column in as_list(drop_columns)]
-    data = _Reading(table, selection, sample_weight, dropped, missing, constant, wishes).run()
+    data = _Reading(table, selection, sample_weight, dropped, missing, constant, wishes, division).run()
     known = blank.values() if isinstance(blank, Mapping) else [] if blank is None else [blank]
     said = [label for part in known for label in ([part] if isinstance(part, LABEL) else part)]
     return replace(data, blanks=tuple(said)) if said else data
@@ -171,8 +189,10 @@ class _Reading:
         missing: str,
         constant: str,
         wishes: Wishes,
+        division: Division | None = None,
     ) -> None:
         self.table = table
+        self.division = division
         self.selection = selection
         self.sample_weight = sample_weight
         self.dropped = dropped
@@ -187,6 +207,7 @@ class _Reading:
         """Read, check and pack."""
         selection = self.selection
         aside = [column for column in (selection.group, selection.weight) if column is not None]
+        aside += [] if self.division is None else self.division.places
         self._check_size()
         # What is to be cut may have any number of values.
         aside += [column for column in selection.variables if column in self.wishes.cuts]
@@ -196,6 +217,8 @@ class _Reading:
                 self.table.origin, [Fault(SHAPE, "it has no rows; give at least one observation.")]
             )
         weights = self._weights()
+        if self.division is not None:
+            self.division.read(self.table, self.wishes, self.problems)
         self._encode()
         keep = self._rows_to_keep(weights)
         fixed = self._constant_columns(keep)
@@ -292,6 +315,11 @@ class _Reading:
                 self.notes.append(f"{int(complete.sum()):,} of {n_rows:,} rows are complete and stay")
             else:
                 self.problems.append(blank_problem(self.blanks, self.names, n_rows, self.missing == "drop"))
+        if self.division is not None:
+            dropping = self.missing == "drop"
+            nowhere = self.division.incomplete(self.table, dropping, self.problems, self.notes)
+            if nowhere is not None:
+                keep = ~nowhere if keep is None else keep & ~nowhere
         if weights is not None and not weights.all():
             counting = weights > 0
             keep = counting if keep is None else keep & counting
@@ -421,6 +449,7 @@ class _Reading:
             "levels": tuple(levels),
             "group": self._group_labels(keep),
             "group_name": None if self.selection.group is None else self.table.names[self.selection.group],
+            "strata": None if self.division is None else self.division.strata(keep, weights, self.notes),
         }
         if keep is None:
             shared["weights"] = weights

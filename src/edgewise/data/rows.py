@@ -14,7 +14,9 @@ from edgewise.data.levels import containers
 from edgewise.data.memory import Table
 from edgewise.data.problems import LEVELS, MISSING, NAMES, SHAPE, Fault, TableError, counted, listing
 from edgewise.data.sources import open_table
+from edgewise.data.strata import Layout
 from edgewise.data.table import Data
+from edgewise.errors import DataError
 
 
 def encode_rows(
@@ -149,3 +151,28 @@ def _key(label: Any) -> Any:
     """As for reading, but a truth value and the number it stands for are the same."""
     key = level_key(label)
     return int(key[1]) if isinstance(key, tuple) else key
+
+
+def labels_in(source: Any, layout: Layout, groups: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Labels of the groups and covariates of rows: as given, or from the columns of those names."""
+    table = open_table(source)
+    wanted = [*layout.covariates]
+    column = layout.group_name if groups is None else groups
+    named = layout.compares and isinstance(column, str | int) and not isinstance(column, bool)
+    if named:
+        wanted.append(str(column))
+    missing = [name for name in wanted if name not in table.names]
+    if missing:
+        what = "groups=, one label per row," if missing[0] == str(column) and named else "that column"
+        raise DataError(
+            f"{table.origin} has no column {missing[0]!r}, by which the rows of the fit were divided; "
+            f"give {what} "
+            "too."
+        )
+    places = {name: table.names.index(name) for name in wanted}
+    table.load([], list(places.values()))
+    found = {name: list(table.raw(place)) for name, place in places.items()}
+    if groups is not None and not layout.compares:
+        raise DataError("No groups were compared in this fit; leave groups out.")
+    labels = found.pop(str(column)) if named else groups
+    return labels, found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from edgewise.data.strata import Strata
 from edgewise.scales import Scales
 
 
@@ -35,6 +36,8 @@ class Data:
         Name of the column the labels come from.
     blanks : tuple
         Labels that the user says are blanks.
+    strata : Strata, optional
+        Groups that are compared and covariates that are adjusted for, with the stratum of every row.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Data:
     group: tuple[str, ...] | None = None
     group_name: str | None = None
     blanks: tuple[Any, ...] = ()
+    strata: Strata | None = None
 
     def __post_init__(self) -> None:
         for name in self._arrays:
@@ -105,6 +109,25 @@ class Data:
         """One variable as a uint8 array (n_rows,) of the numbers of its levels."""
         raise NotImplementedError
 
+    def parts(self) -> list[Data]:
+        """The rows of every stratum by themselves."""
+        if self.strata is None:
+            return [self]
+        of_row = self.strata.of_row
+        return [self._some(of_row == k) for k in range(self.strata.layout.n_strata)]
+
+    def _some(self, chosen: np.ndarray) -> Data:
+        """Some of the rows, without their labels."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(
+            self, n_rows=int(chosen.sum()), weights=weights, group=None, group_name=None, strata=None,
+            **self._chosen_cells(chosen),
+        )  # fmt: skip
+
+    def _chosen_cells(self, chosen: np.ndarray) -> dict[str, Any]:
+        """The cells of some rows, by the name of their array."""
+        raise NotImplementedError
+
     def digest(self) -> str:
         """SHA-256 of names, levels, values and weights: equal data, equal digest, on every machine."""
         return self._digest
@@ -116,6 +139,9 @@ class Data:
         total.update(np.ascontiguousarray(self._cells()).tobytes())
         if self.weights is not None:
             total.update(np.ascontiguousarray(self.weights, "<f8").tobytes())
+        if self.strata is not None:
+            total.update(json.dumps(self.strata.layout.to_dict(), ensure_ascii=True).encode())
+            total.update(np.ascontiguousarray(self.strata.of_row, "<i8").tobytes())
         return total.hexdigest()
 
     def _heading(self) -> list[Any]:
@@ -178,6 +204,10 @@ class BinaryData(Data):
     def _cells(self) -> np.ndarray:
         return self.packed
 
+    def _chosen_cells(self, chosen: np.ndarray) -> dict[str, Any]:
+        rows = [np.packbits(self.column(variable)[chosen]) for variable in range(self.n_variables)]
+        return {"packed": np.stack(rows)}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LevelData(Data):
@@ -228,6 +258,9 @@ class LevelData(Data):
 
     def _cells(self) -> np.ndarray:
         return self.codes
+
+    def _chosen_cells(self, chosen: np.ndarray) -> dict[str, Any]:
+        return {"codes": np.ascontiguousarray(self.codes[:, chosen])}
 
 
 def _labels(levels: tuple[tuple[Any, ...], ...]) -> list[list[Any]]:

@@ -65,6 +65,25 @@ def check_draws(
     ):
         raise ValueError("what a model of inclusion keeps of each draw is no table of numbers")
     _check_blocks(draws, dimension)
+    _check_groups(draws)
+
+
+def _check_groups(draws: Draws) -> None:
+    """Couplings of groups are there for every entry, and their means are its values."""
+    couplings, rates = draws.couplings, draws.rates
+    if (couplings is None) != (rates is None):
+        raise ValueError("couplings of groups and their rates come together")
+    if couplings is None or rates is None:
+        return
+    for array in (couplings, rates):
+        if array.dtype.str[1:] != "f8" or array.ndim != 2 or not np.isfinite(array).all():
+            raise ValueError("the couplings of groups are no table of finite numbers")
+    if len(couplings) != len(draws.values) or rates.shape != (len(draws), 2) or couplings.shape[1] < 2:
+        raise ValueError(f"the couplings of groups have the shape {couplings.shape}, rates {rates.shape}")
+    if len(couplings) and not np.allclose(couplings.mean(axis=1), draws.values, rtol=1e-9, atol=1e-9):
+        raise ValueError("a parameter is not the mean of those of the groups")
+    if not (np.all(rates >= 0) and np.all(rates[:, 0] <= 1) and np.all(rates[:, 1] > 0)):
+        raise ValueError("q0 or sigma_D is out of its range")
 
 
 def _check_blocks(draws: Draws, dimension: np.ndarray | None) -> None:

@@ -32,6 +32,12 @@ class Draws:
     model_state : array (draws, k), optional
         What a model of inclusion keeps of each draw: the communities of the variables (int16), or the
         coefficients of their attributes (float64).
+    couplings : float64 array (entries, groups), optional
+        Where groups are compared: the parameters of each active candidate in every group, alike where it is
+        the same in all of them; ``values`` are their means.
+    rates : float64 array (draws, 2), optional
+        Where groups are compared: the probability q0 that a pair which is present differs, and the standard
+        deviation sigma_D of the difference of two groups.
     """
 
     indptr: np.ndarray
@@ -43,6 +49,8 @@ class Draws:
     blocks: np.ndarray | None = None
     block_indptr: np.ndarray | None = None
     model_state: np.ndarray | None = None
+    couplings: np.ndarray | None = None
+    rates: np.ndarray | None = None
 
     def with_blocks(self, blocks: np.ndarray, block_indptr: np.ndarray) -> Draws:
         """The same draws with the matrices of their candidates."""
@@ -78,6 +86,10 @@ class Draws:
             np.concatenate([part.slab_scale for part in parts]),
             model_state=_joined_states(parts),
         )
+        couplings = [part.couplings for part in parts if part.couplings is not None]
+        if couplings:
+            rates = [part.rates for part in parts if part.rates is not None]
+            plain = replace(plain, couplings=np.concatenate(couplings), rates=np.concatenate(rates))
         blocks = [part.blocks for part in parts if part.blocks is not None]
         if not blocks:
             return plain
@@ -100,11 +112,36 @@ class Draws:
             self.inclusion_rate[start:stop],
             self.slab_scale[start:stop],
             model_state=None if self.model_state is None else self.model_state[start:stop],
+            couplings=None if self.couplings is None else self.couplings[low:high],
+            rates=None if self.rates is None else self.rates[start:stop],
         )
         if self.blocks is None or self.block_indptr is None:
             return part
         first, last = self.block_indptr[start], self.block_indptr[stop]
         return part.with_blocks(self.blocks[first:last], self.block_indptr[start : stop + 1] - first)
+
+    def of_group(self, group: int) -> Draws:
+        """The draws of one group: its parameters in the place of the means, and the same biases."""
+        assert self.couplings is not None
+        values = np.ascontiguousarray(self.couplings[:, group])
+        return replace(self, values=values, couplings=None, rates=None)
+
+    def differences(self, first: int = 0, second: int = 1) -> Draws:
+        """What the groups do not share: the candidates that differ, by how much `second` exceeds `first`.
+
+        q0 and sigma_D stand in the places of p0 and sigma0.
+        """
+        assert self.couplings is not None
+        assert self.rates is not None
+        apart = (self.couplings != self.couplings[:, :1]).any(axis=1)
+        return Draws(
+            np.concatenate([[0], np.cumsum(apart)])[self.indptr].astype(np.int64),
+            self.indices[apart],
+            self.couplings[apart, second] - self.couplings[apart, first],
+            self.biases[:, :0],
+            self.rates[:, 0],
+            self.rates[:, 1],
+        )
 
     @property
     def n_edges(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from edgewise.draws.draws import Draws
 # An edge outside this range of frequencies is as good as decided; its few flips say little about mixing.
 UNCERTAIN = (0.05, 0.95)
 EDGE_COUNT, INCLUSION_RATE, SLAB_SCALE, MODEL = -1, -2, -3, -4
+# Where groups are compared, the same of their differences; that of a candidate follows after all candidates.
+DIFFERENCE_COUNT, DIFFERENCE_RATE, DIFFERENCE_SCALE = -5, -6, -7
 # An edge seen in one visit has an error of its frequency, or a little more where the visit is long.
 _ERROR_PER_SHARE = 1.25
 _CELLS_AT_ONCE = 4_000_000
@@ -29,7 +32,8 @@ class StoppingStatistics(NamedTuple):
         Largest R-hat of the same quantities.
     slowest_index : int
         The slowest quantity: a candidate, or EDGE_COUNT (-1), INCLUSION_RATE (-2), SLAB_SCALE (-3) or MODEL
-        (-4), what a model of inclusion has learned.
+        (-4), what a model of inclusion has learned. Where groups are compared M and more are the differences
+        of the M candidates, and -5 to -7 their number, q0 and sigma_D.
     n_uncertain : int
         Number of candidates that are active in 5 to 95 % of the draws.
     max_error : float
@@ -75,6 +79,11 @@ def stopping_statistics(draws: Sequence[Draws], n_cliques: int) -> StoppingStati
     >>> stopping_statistics(model.posterior_.draws, model.posterior_.n_cliques).max_rhat < 1.01
     True
     """
+    if draws and all(chain.couplings is not None for chain in draws):
+        shared = stopping_statistics([replace(chain, couplings=None) for chain in draws], n_cliques)
+        return _both(
+            shared, stopping_statistics([chain.differences() for chain in draws], n_cliques), n_cliques
+        )
     length = min((len(chain) for chain in draws), default=0)
     if length < convergence.FEWEST_DRAWS:
         return StoppingStatistics(0.0, np.inf, EDGE_COUNT, 0, np.inf)
@@ -131,6 +140,28 @@ def _learned(chains: Sequence[Draws]) -> list[list[np.ndarray]]:
     if states[0].dtype.kind == "i":
         return [[state.max(axis=1) for state in states]]
     return [[state[:, k] for state in states] for k in range(states[0].shape[1])]
+
+
+def _both(shared: StoppingStatistics, apart: StoppingStatistics, n_cliques: int) -> StoppingStatistics:
+    """The worse of what is said of the candidates and of their differences."""
+
+    def moved(index: int) -> int:
+        return index + n_cliques if index >= 0 else index + DIFFERENCE_COUNT - EDGE_COUNT
+
+    slow, far, wide = (
+        apart.min_bulk_ess < shared.min_bulk_ess,
+        apart.max_rhat > shared.max_rhat,
+        apart.max_error > shared.max_error,
+    )
+    return StoppingStatistics(
+        min(shared.min_bulk_ess, apart.min_bulk_ess),
+        max(shared.max_rhat, apart.max_rhat),
+        moved(apart.slowest_index) if slow else shared.slowest_index,
+        shared.n_uncertain + apart.n_uncertain,
+        max(shared.max_error, apart.max_error),
+        moved(apart.widest_index) if wide else shared.widest_index,
+        moved(apart.furthest_index) if far else shared.furthest_index,
+    )
 
 
 def standard_error(frequency: np.ndarray, ess: np.ndarray, total: int) -> np.ndarray:

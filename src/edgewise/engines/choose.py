@@ -25,6 +25,7 @@ WIDEST_FIT = 1 << 18
 
 LEVEL_SURROGATE = "edgewise.engines.level_surrogate:LevelSurrogateEngine"
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
+GROUPS = "edgewise.engines.groups:GroupEngine"
 # Most variables whose states are summed one by one.
 LARGEST_TABLE = 20
 # With so many variables and rows, stretches mix faster than lines, however dense the graphs: 2 to 47 times
@@ -49,6 +50,8 @@ def resolve(name: str, problem: Problem, settings: Mapping[str, Any] | None = No
         return LEVEL_SURROGATE if name == "surrogate" else name
     if name != "exact":
         return name
+    if problem.strata:
+        return GROUPS if problem.n_groups > 1 else name
     p = problem.features.n_variables
     if p > LARGEST_TABLE or _few_enough_for_stretches(problem, settings or {}):
         return ELIMINATION
@@ -137,6 +140,10 @@ def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple
             "summed."
         )
     states = 2**p
+    if problem.strata:
+        return "exact", (
+            f"With {p} variables all {states:,} states can be summed in each of {len(problem.strata)} strata."
+        )
     particles = max(FEWEST_PARTICLES, PARTICLES_PER_ROW * rows)
     if _few_enough_for_stretches(problem, settings or {}):
         return "exact", (

@@ -128,6 +128,7 @@ class ChainEngine:
     Settings: ClassVar[type]
     takes_levels: ClassVar[bool] = False
     takes_any_prior: ClassVar[bool] = True
+    takes_strata: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -153,6 +154,11 @@ class ChainEngine:
             raise DataError(
                 f"The {self.name} engine knows normal slabs and one inclusion probability only; for "
                 "communities, attributes, heavier tails and slabs of single edges use engine='auto'."
+            )
+        if problem.strata and not self.takes_strata:
+            raise DataError(
+                f"The {self.name} engine neither compares groups nor adjusts; use engine='exact' or "
+                "'auto', with at most 20 variables."
             )
         self.problem = problem
         self.settings = read_settings(self.Settings, self.name, settings)
@@ -188,22 +194,29 @@ class LineEngine(ChainEngine):
 
         stream_seed, start_seed, own_seed = seeds
         problem = self.problem
-        statistics, members = problem.statistics, problem.features.members
+        members = problem.features.members
         n_cliques = problem.features.n_cliques
         p = problem.features.n_variables
-        rows = float(statistics.n_rows)
-        singles, sums = np.array(statistics.singles, float), np.array(statistics.cliques, float)
+        parts = problem.parts
+        rows = np.array([float(part.n_rows) for part in parts])
+        singles = np.stack([np.asarray(part.singles, float) for part in parts])
+        sums = np.stack([np.asarray(part.cliques, float) for part in parts])
         larger = n_cliques if members.shape[1] > 2 else 0
         graph = empty_graph(members, problem.prior.status, p)
         self.iteration = 0
         self._arrays = {
-            "rows": np.array([rows]),
-            "singles": singles[None],
-            "sums": sums[None],
-            "centres": ((singles + 0.5) / (rows + 1.0))[None],
-            "clique_centres": (sums[:larger] / rows if rows > 0 else np.full(larger, 0.5))[None],
+            "rows": rows,
+            "singles": singles,
+            "sums": sums,
+            "centres": (singles + 0.5) / (rows[:, None] + 1.0),
+            "clique_centres": np.divide(
+                sums[:, :larger],
+                rows[:, None],
+                out=np.full((len(rows), larger), 0.5),
+                where=rows[:, None] > 0,
+            ),
             "theta": np.zeros(n_cliques),
-            "bias": np.zeros(p),
+            "bias": np.zeros(problem.n_biases),
             **prior_state(problem.prior, np.random.default_rng(children(start_seed, 1)[0])),
             "degree": graph.degree,
             "adjacent": graph.adjacent,
@@ -214,11 +227,16 @@ class LineEngine(ChainEngine):
             "tallies": np.zeros((codes.TALLIES, n_cliques)),
             "counters": np.zeros(codes.COUNTERS),
         }
+        self._arrays |= self._beside()
         self._bind()
         self._place_start(start, np.random.default_rng(start_seed))
         self._begin(own_seed, start)
         self._derive()
         self._renew()
+
+    def _beside(self) -> dict[str, np.ndarray]:
+        """Arrays that a subclass binds beside these, or in their place."""
+        return {}
 
     def _bind(self) -> None:
         """Hand the arrays to the kernels as named tuples (``kernels/state.py``)."""
@@ -246,10 +264,10 @@ class LineEngine(ChainEngine):
         graph = graph._replace(**{name: arrays[name] for name in moving})
         own = {name: arrays[name] for name in Chain._fields if name != "graph"}
         self._chain = Chain(graph=graph, **own)
-        self._work = working_space(levels)
+        self._work = working_space(levels, len(arrays["rows"]))
 
     def _place_start(self, start: str, rng: np.random.Generator) -> None:
-        means = self._rules.centres[0]
+        means = self._rules.centres.ravel()
         self._chain.bias[:] = np.log(means) - np.log1p(-means)
         self._start_graph(start, rng)
 

@@ -20,6 +20,8 @@ from edgewise.kernels.codes import FORBIDDEN
 
 COMFORTABLE = 16
 LARGEST = 20
+# Entries of the tables of all strata.
+MOST_CELLS = 1 << 23
 
 
 class ExactEngine(LineEngine):
@@ -27,6 +29,7 @@ class ExactEngine(LineEngine):
 
     name: ClassVar[str] = "exact"
     Settings: ClassVar[type] = ExactSettings
+    takes_strata: ClassVar[bool] = True
 
     def __new__(cls, problem: Problem | None = None, *arguments: Any, **named: Any) -> Any:
         """A chain on the table of 2^p states, or on that of any levels where variables have more."""
@@ -46,6 +49,18 @@ class ExactEngine(LineEngine):
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
         p = self.problem.features.n_variables
+        cells = len(self.problem.parts) * 2.0**p
+        if self.problem.strata and cells > MOST_CELLS:
+            raise DataError(
+                f"The exact engine keeps a table of all 2^{p} states for each of "
+                f"{len(self.problem.strata)} strata, and they are limited to {MOST_CELLS:,} entries in all. "
+                "Choose variables with columns, or adjust for less."
+            )
+        if p > LARGEST and self.problem.strata:
+            raise DataError(
+                "Comparing groups and adjusting sum over all 2^p states and are limited to "
+                f"{LARGEST} variables; these data have {p}. Choose variables with columns."
+            )
         if p > LARGEST:
             raise DataError(
                 f"The exact engine sums over all 2^p states and is limited to {LARGEST} variables; these "
@@ -54,14 +69,16 @@ class ExactEngine(LineEngine):
         if p > COMFORTABLE:
             warnings.warn(
                 f"The exact engine with {p} variables sums over {2**p:,} states for every move, "
-                f"{2 ** (p - COMFORTABLE)} times as many as with {COMFORTABLE}; engine='particle' is faster.",
+                f"{2 ** (p - COMFORTABLE)} times as many as with {COMFORTABLE}"
+                + (", in every stratum." if self.problem.strata else "; engine='particle' is faster."),
                 EdgewiseWarning,
                 stacklevel=4,
             )
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         self._arrays["scan"] = np.ones(self.problem.features.n_cliques)
-        self._arrays["table"] = np.zeros(2**self.problem.features.n_variables)
+        p = self.problem.features.n_variables
+        self._arrays["table"] = np.zeros((len(self.problem.parts), 2**p))
 
     def _derive(self) -> None:
         from edgewise.kernels.state import FullScan

@@ -37,6 +37,10 @@ class Problem:
         The rows with their weights, not to be changed; None where nothing but the statistics is known.
     scales : Scales, optional
         The levels of the variables; None where all have two.
+    strata : tuple of Statistics
+        What the data say in each stratum, where there are several: biases are free in each of them.
+    group_of : tuple of int
+        The group that each stratum belongs to; couplings may differ between groups.
     """
 
     features: Features
@@ -44,6 +48,18 @@ class Problem:
     prior: ResolvedPrior
     rows: Data | None = None
     scales: Scales | None = None
+    strata: tuple[Statistics, ...] = ()
+    group_of: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Statistics, ...]:
+        """The statistics of every stratum: of one, the whole, where the rows are not divided."""
+        return self.strata or (self.statistics,)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups whose couplings may differ."""
+        return max(self.group_of, default=0) + 1
 
     @property
     def all_binary(self) -> bool:
@@ -52,8 +68,9 @@ class Problem:
 
     @property
     def n_biases(self) -> int:
-        """Number of biases, or of the coordinates of all thresholds."""
-        return self.features.n_variables if self.scales is None else self.scales.n_biases
+        """Number of biases, or of the coordinates of all thresholds, in all strata."""
+        each = self.features.n_variables if self.scales is None else self.scales.n_biases
+        return len(self.parts) * each
 
     @property
     def dimension(self) -> np.ndarray | None:

@@ -28,7 +28,7 @@ _PARAMETERS = ("theta", "values")
 _LEVEL_DATA = ("feature_singles", "feature_sums")
 _DATA = ("rows", "singles", "sums", "totals", "single_totals")
 _GRAPH = ("degree", "adjacent", "listed", "place", "counts")
-_MAY_BE_LOST = ("tallies", "rival_tallies", "moments.weights", "point")
+_MAY_BE_LOST = ("tallies", "difference", "rival_tallies", "moments.weights", "point")
 _LARGEST = 1e8
 _LARGEST_SUM = 1e18
 # Its square, and the inverse of that, are numbers.
@@ -75,6 +75,8 @@ def check_state(
             _check_rivals(problem, state)
         if "blocks" in state:
             _check_levels(problem, state)
+        if "differs" in state:
+            _check_groups(state)
     clock = state.get("iteration", state.get("clock"))
     if clock is None:
         return
@@ -118,7 +120,16 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         return
     if name == "table":
         low, high = 0, np.inf
-    elif name in ("w", "watched", "jumps", "counters", "single_variances", "variances", "precision_sum"):
+    elif name in (
+        "w",
+        "watched",
+        "jumps",
+        "counters",
+        "single_variances",
+        "variances",
+        "precision_sum",
+        "difference",
+    ):
         low = 0
     elif name in _DATA:
         low, high = 0, n_rows * (1 + 1e-9)
@@ -134,7 +145,7 @@ def _check_range(name: str, array: np.ndarray, p: int, n_cliques: int, n_rows: f
         low, high = 0, 1
     elif name == "rivals":
         low, high = 0, n_cliques - 1
-    elif name in ("theta", "blocks", "values", "bias", "biases", "momentum", "bias_momentum"):
+    elif name in ("theta", "blocks", "coupling", "values", "bias", "biases", "momentum", "bias_momentum"):
         low, high = -_LARGEST, _LARGEST
     elif name == "cursor":
         low, high = 0, p - 1
@@ -220,6 +231,21 @@ def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
         or np.any(adjacent[position][found[0]] != active[row][found[1]])
     ):
         raise ValueError("the variables and the active candidates contradict each other")
+
+
+def _check_groups(state: Mapping[str, np.ndarray]) -> None:
+    """Couplings of groups are those of active candidates, alike unless these differ; theta is their mean."""
+    coupling, differs, place = state["coupling"], state["differs"], state["place"]
+    if not ((differs == 0) | (differs == 1)).all() or int(state["parted"][0]) != differs.sum():
+        raise ValueError("the candidates that differ between groups are counted wrongly")
+    apart = (coupling != coupling[:1]).any(axis=0)
+    if np.any(coupling[:, place < 0] != 0) or np.any(differs[place < 0]) or np.any(apart & (differs == 0)):
+        raise ValueError("a candidate has couplings in groups that its state does not allow")
+    if not np.allclose(coupling.mean(axis=0), state["theta"], rtol=1e-9, atol=1e-9):
+        raise ValueError("a parameter is not the mean of those of the groups")
+    q0, scale = state["rates"].tolist()
+    if not (0 < q0 < 1 and _SMALLEST_SCALE <= scale <= 1 / _SMALLEST_SCALE):
+        raise ValueError(f"q0 or sigma_D is out of its range: {q0}, {scale}")
 
 
 def _check_levels(problem: Problem, state: Mapping[str, np.ndarray]) -> None:

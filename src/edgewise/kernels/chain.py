@@ -100,8 +100,9 @@ def iterate(scan, rules, sums, chain, source, work):
     swap_rivals(scan, rules, sums, chain, source, work)
     visit_hot(scan, rules, sums, chain, source, work)
     visit_others(scan, rules, sums, chain, source, work)
-    for i in range(chain.bias.shape[0]):
-        settle(source, visit_bias(i, rules, sums, chain, source, work), chain)
+    for g in range(rules.centres.shape[0]):
+        for i in range(rules.levels.shape[0]):
+            settle(source, visit_bias(g, i, rules, sums, chain, source, work), chain)
     draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
 
 

@@ -34,3 +34,5 @@ INCLUSION_RATE, SLAB_SCALE, MODEL_STATE = 0, 1, 2
 
 # Kinds of models of inclusion.
 NO_MODEL, COMMUNITIES, ATTRIBUTES = 0, 1, 2
+# Rates of a chain that compares groups: how often a pair that is present differs, and by how much.
+DIFFERENCE_RATE, DIFFERENCE_SCALE = 0, 1

@@ -29,6 +29,7 @@ def pair_line(a, value, rules, sums, chain, values, S):
     bias_precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
     precision = slab_precision(rules.prior.slab, a, chain.hyper)
     tilt = precision * slab_mean(rules.prior.slab, a)
+    p = rules.levels.shape[0]
     for g in range(S.shape[0]):
         m_i = rules.centres[g, i]
         m_j = rules.centres[g, j]
@@ -39,7 +40,9 @@ def pair_line(a, value, rules, sums, chain, values, S):
         singles = sums.singles[g]
         S[g] = sums.cliques[g, a] - m_j * singles[i] - m_i * singles[j] + sums.rows[g] * m_i * m_j
         precision += (m_i * m_i + m_j * m_j) * bias_precision
-        tilt += ((chain.bias[i] + value * m_j) * m_j + (chain.bias[j] + value * m_i) * m_i) * bias_precision
+        bias_i = chain.bias[g * p + i]
+        bias_j = chain.bias[g * p + j]
+        tilt += ((bias_i + value * m_j) * m_j + (bias_j + value * m_i) * m_i) * bias_precision
     return precision, tilt
 
 
@@ -70,15 +73,14 @@ def clique_cells_count(a, rules, graph):
 
 
 @kernel
-def bias_line(i, rules, sums, chain, values, S):
-    """Fill the line of bias `i` from its present value; returns its precision and tilt."""
-    for g in range(S.shape[0]):
-        centre = rules.centres[g, i]
-        for c in range(rules.levels[i]):
-            values[g, c] = rules.scores[i, c] - centre
-        S[g] = sums.singles[g, i] - centre * sums.rows[g]
+def bias_line(g, i, rules, sums, chain, values, S):
+    """Fill the line of bias `i` of stratum `g` from its present value; returns its precision and tilt."""
+    centre = rules.centres[g, i]
+    for c in range(rules.levels[i]):
+        values[0, c] = rules.scores[i, c] - centre
+    S[0] = sums.singles[g, i] - centre * sums.rows[g]
     precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
-    return precision, -chain.bias[i] * precision
+    return precision, -chain.bias[g * rules.levels.shape[0] + i] * precision
 
 
 @question
@@ -90,5 +92,7 @@ def shift_biases(graph, a, t, rules, chain):
 def _shift_two(graph, a, t, rules, chain):
     if is_pair(graph, a):
         i, j = pair_of(a, graph)
-        chain.bias[i] -= t * rules.centres[0, j]
-        chain.bias[j] -= t * rules.centres[0, i]
+        p = rules.levels.shape[0]
+        for g in range(rules.centres.shape[0]):
+            chain.bias[g * p + i] -= t * rules.centres[g, j]
+            chain.bias[g * p + j] -= t * rules.centres[g, i]

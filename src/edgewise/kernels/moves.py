@@ -206,28 +206,27 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
 
 
 @long
-def visit_bias(i, rules, sums, chain, source, work):
-    """Redraw bias `i`; did it move?"""
-    cells, values, _ = planes(work.lines[0], rules.levels[i])
-    S = work.sums[0]
-    bias_cells(source, i, cells)
-    precision, tilt = bias_line(i, rules, sums, chain, values, S)
-    mode, sd = line_mode(cells, values, S, sums.rows, precision, tilt)
+def visit_bias(g, i, rules, sums, chain, source, work):
+    """Redraw bias `i` of stratum `g`; did it move?"""
+    cells, values, _ = planes(work.lines[0, :, :1], rules.levels[i])
+    S = work.sums[0, :1]
+    rows = sums.rows[g : g + 1]
+    bias_cells(source, g, i, cells)
+    precision, tilt = bias_line(g, i, rules, sums, chain, values, S)
+    mode, sd = line_mode(cells, values, S, rows, precision, tilt)
     t = draw_proposal(chain.stream, mode, sd)
-    slope = tilt
-    for g in range(S.shape[0]):
-        slope += S[g]
+    slope = tilt + S[0]
     log_ratio = (
         t * slope
-        - bias_growth(source, i, t, cells, values, sums.rows, work.noise)
+        - bias_growth(source, g, i, t, cells, values, rows, work.noise)
         - 0.5 * precision * t * t
         + log_proposal(0.0, mode, sd)
         - log_proposal(t, mode, sd)
     )
     if not metropolis(chain.stream, penalised(log_ratio, work.noise, chain.stream)):
         return False
-    chain.bias[i] += t
-    follow_bias(source, i, t, cells, values, chain)
+    chain.bias[g * rules.levels.shape[0] + i] += t
+    follow_bias(source, g, i, t, cells, values, chain)
     return True
 
 

@@ -38,17 +38,17 @@ def follow_clique(source, a, value, target, cells, values, rules, chain):
 
 
 @question
-def bias_cells(source, i, cells):
-    """Probabilities of the levels of variable `i`."""
+def bias_cells(source, g, i, cells):
+    """Probabilities of the levels of variable `i` in stratum `g`, the only one in `cells`."""
 
 
 @question
-def bias_growth(source, i, t, cells, values, rows, noise):
-    """Growth when bias `i` moves by `t`."""
+def bias_growth(source, g, i, t, cells, values, rows, noise):
+    """Growth when bias `i` of stratum `g` moves by `t`; `cells`, `values` and `rows` are of that stratum."""
 
 
 @question
-def follow_bias(source, i, t, cells, values, chain):
+def follow_bias(source, g, i, t, cells, values, chain):
     """Be a source for the model after that move."""
 
 

@@ -60,7 +60,7 @@ def choose_swap(chain, pair_index):
         k = graph.members[through, 0] + graph.members[through, 1] - j
         log_choice = math.log(graph.degree[j]) - math.log(graph.degree[k] + 1)
     else:
-        k = below(chain.stream, chain.bias.shape[0])
+        k = below(chain.stream, pair_index.shape[0])
     # There is no pair (i, i), and (i, j) is active.
     arriving = np.int64(pair_index[i, k])
     if arriving < 0 or graph.place[arriving] >= 0 or not is_free(graph.status[arriving]):

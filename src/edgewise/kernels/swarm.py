@@ -173,7 +173,7 @@ def spread_beside(i, moved, change, F, theta, graph):
 
 
 @answer(sources.bias_cells, Swarm, PlainSwarm)
-def _bias_cells(source, i, cells):
+def _bias_cells(source, g, i, cells):
     cells[0, 1] = single_mean(source.F[i], source.w, np.int64(1), 0, source.split)
     cells[0, 0] = 1.0 - cells[0, 1]
     if cells[0, 1] > NEARLY_ALWAYS:
@@ -181,7 +181,7 @@ def _bias_cells(source, i, cells):
 
 
 @answer(sources.bias_growth, Swarm, PlainSwarm)
-def _bias_growth(source, i, t, cells, values, rows, noise):
+def _bias_growth(source, g, i, t, cells, values, rows, noise):
     sums = small(5)
     factors = small(2)
     exponentials(t, values[0], factors)
@@ -190,7 +190,7 @@ def _bias_growth(source, i, t, cells, values, rows, noise):
 
 
 @answer(sources.follow_bias, Swarm, PlainSwarm)
-def _follow_bias(source, i, t, cells, values, chain):
+def _follow_bias(source, g, i, t, cells, values, chain):
     factors = small(2)
     exponentials(t, values[0], factors)
     X, F, n = source.X, source.F, source.w.shape[0]

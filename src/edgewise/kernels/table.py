@@ -1,8 +1,9 @@
 """The table of all 2^p state probabilities as a source of means: exact, and without noise.
 
-Variable i is bit i of a state's index. ``states`` is kept normalised and belongs to the parameters of the
-chain at all times; a move along a line multiplies it cell by cell, with no expansion (docs/method.md, 4).
-There is one stratum.
+Variable i is bit i of a state's index. ``states[g]``, the table of stratum g, is kept normalised and belongs
+to the parameters of the chain at all times; a move along a line multiplies it cell by cell, with no expansion
+(docs/method.md, 4). A ``Table`` has the same couplings in all strata, a ``GroupTable`` those of the group
+``group_of[g]`` (``groups.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from edgewise.kernels.graph import is_pair, pair_of
 from edgewise.kernels.lines import log_z_change
 
 Table = namedtuple("Table", "states")
+GroupTable = namedtuple("GroupTable", "states group_of")
 
 # Rounding grows with the number of multiplications: on block data it was 5e-14 after so many iterations.
 REBUILD_EVERY = 256
@@ -159,78 +161,90 @@ def triple_cells(table, i, j, k, cells):
         cells[((state >> i) & 1) + 2 * ((state >> j) & 1) + 4 * ((state >> k) & 1)] += table[state]
 
 
-@answer(sources.is_noisy, Table)
+@answer(sources.is_noisy, Table, GroupTable)
 def _is_noisy(source):
     return False
 
 
-@answer(sources.clique_cells, Table)
+@answer(sources.clique_cells, Table, GroupTable)
 def _clique_cells(source, a, value, chain, cells):
     if is_pair(chain.graph, a):
         i, j = pair_of(a, chain.graph)
-        pair_cells(source.states, i, j, cells[0])
+        for g in range(source.states.shape[0]):
+            pair_cells(source.states[g], i, j, cells[g])
     else:
-        cells[0, 1] = masked_mean(source.states, clique_mask(a, chain.graph.members))
-        cells[0, 0] = complement(source.states, clique_mask(a, chain.graph.members), cells[0, 1])
+        mask = clique_mask(a, chain.graph.members)
+        for g in range(source.states.shape[0]):
+            cells[g, 1] = masked_mean(source.states[g], mask)
+            cells[g, 0] = complement(source.states[g], mask, cells[g, 1])
 
 
-@answer(sources.clique_growth, Table)
+@answer(sources.clique_growth, Table, GroupTable)
 def _clique_growth(source, a, value, target, cells, values, rows, chain, noise):
     noise[0] = 0.0
     noise[1] = 0.0
-    return rows[0] * (log_z_change(target, cells[0], values[0]) - log_z_change(value, cells[0], values[0]))
+    total = 0.0
+    for g in range(rows.shape[0]):
+        change = log_z_change(target, cells[g], values[g]) - log_z_change(value, cells[g], values[g])
+        total += rows[g] * change
+    return total
 
 
-@answer(sources.follow_clique, Table)
+@answer(sources.follow_clique, Table, GroupTable)
 def _follow_clique(source, a, value, target, cells, values, rules, chain):
     change = target - value
-    normaliser = log_z_change(target, cells[0], values[0]) - log_z_change(value, cells[0], values[0])
-    if is_pair(chain.graph, a):
-        i, j = pair_of(a, chain.graph)
-        factors = small(4)
-        for c in range(4):
-            factors[c] = math.exp(change * values[0, c] - normaliser)
-        scale_pair(source.states, i, j, factors)
-    else:
-        outside = math.exp(change * values[0, 0] - normaliser)
-        inside = math.exp(change * values[0, 1] - normaliser)
-        scale_masked(source.states, clique_mask(a, chain.graph.members), outside, inside)
+    factors = small(4)
+    for g in range(source.states.shape[0]):
+        normaliser = log_z_change(target, cells[g], values[g]) - log_z_change(value, cells[g], values[g])
+        if is_pair(chain.graph, a):
+            i, j = pair_of(a, chain.graph)
+            for c in range(4):
+                factors[c] = math.exp(change * values[g, c] - normaliser)
+            scale_pair(source.states[g], i, j, factors)
+        else:
+            outside = math.exp(change * values[g, 0] - normaliser)
+            inside = math.exp(change * values[g, 1] - normaliser)
+            scale_masked(source.states[g], clique_mask(a, chain.graph.members), outside, inside)
 
 
-@answer(sources.bias_cells, Table)
-def _bias_cells(source, i, cells):
-    cells[0, 1] = masked_mean(source.states, 1 << i)
-    cells[0, 0] = complement(source.states, 1 << i, cells[0, 1])
+@answer(sources.bias_cells, Table, GroupTable)
+def _bias_cells(source, g, i, cells):
+    cells[0, 1] = masked_mean(source.states[g], 1 << i)
+    cells[0, 0] = complement(source.states[g], 1 << i, cells[0, 1])
 
 
-@answer(sources.bias_growth, Table)
-def _bias_growth(source, i, t, cells, values, rows, noise):
+@answer(sources.bias_growth, Table, GroupTable)
+def _bias_growth(source, g, i, t, cells, values, rows, noise):
     noise[0] = 0.0
     noise[1] = 0.0
     return rows[0] * log_z_change(t, cells[0], values[0])
 
 
-@answer(sources.follow_bias, Table)
-def _follow_bias(source, i, t, cells, values, chain):
+@answer(sources.follow_bias, Table, GroupTable)
+def _follow_bias(source, g, i, t, cells, values, chain):
     normaliser = log_z_change(t, cells[0], values[0])
     outside = math.exp(t * values[0, 0] - normaliser)
     inside = math.exp(t * values[0, 1] - normaliser)
-    scale_masked(source.states, 1 << i, outside, inside)
+    scale_masked(source.states[g], 1 << i, outside, inside)
 
 
-@answer(sources.swap_cells, Table)
+@answer(sources.swap_cells, Table, GroupTable)
 def _swap_cells(source, i, j, k, value, theta_jk, cells):
-    triple_cells(source.states, i, j, k, cells[0])
+    for g in range(source.states.shape[0]):
+        triple_cells(source.states[g], i, j, k, cells[g])
 
 
-@answer(sources.swap_growth, Table)
+@answer(sources.swap_growth, Table, GroupTable)
 def _swap_growth(source, i, j, k, value, theta_jk, cells, shifts, rows, noise):
     noise[0] = 0.0
     noise[1] = 0.0
-    return rows[0] * log_z_change(1.0, cells[0], shifts[0])
+    total = 0.0
+    for g in range(rows.shape[0]):
+        total += rows[g] * log_z_change(1.0, cells[g], shifts[g])
+    return total
 
 
-@answer(sources.settle, Table)
+@answer(sources.settle, Table, GroupTable)
 def _settle(source, moved, chain):
     pass
 
@@ -239,4 +253,18 @@ def _settle(source, moved, chain):
 def _refresh(source, iteration, chain):
     if iteration % REBUILD_EVERY == 0:
         graph = chain.graph
-        build_table(chain.bias, chain.theta, graph.listed, graph.counts[0], graph.members, source.states)
+        p = chain.bias.shape[0] // source.states.shape[0]
+        for g in range(source.states.shape[0]):
+            bias = chain.bias[g * p : (g + 1) * p]
+            build_table(bias, chain.theta, graph.listed, graph.counts[0], graph.members, source.states[g])
+
+
+@answer(sources.refresh, GroupTable)
+def _refresh_groups(source, iteration, chain):
+    if iteration % REBUILD_EVERY == 0:
+        graph = chain.graph
+        p = chain.bias.shape[0] // source.states.shape[0]
+        for g in range(source.states.shape[0]):
+            bias = chain.bias[g * p : (g + 1) * p]
+            theta = chain.coupling[source.group_of[g]]
+            build_table(bias, theta, graph.listed, graph.counts[0], graph.members, source.states[g])

@@ -12,6 +12,7 @@ from typing import Any
 
 from edgewise.plots.checks import predictive, predictive_panels
 from edgewise.plots.communities import communities
+from edgewise.plots.differences import difference_forest, difference_network, group_networks
 from edgewise.plots.evidence import edge_evidence, forest
 from edgewise.plots.images import image_sheet, samples
 from edgewise.plots.matrix import inclusion_matrix
@@ -38,6 +39,8 @@ PLOTS: dict[str, Callable[..., Any]] = {
     "precision-recall": precision_recall,
     "samples": samples,
     "communities": communities,
+    "difference-network": difference_network,
+    "difference-forest": difference_forest,
 }
 """Kind of plot -> function ``(posterior, ax=None, **options)``."""
 
@@ -47,10 +50,13 @@ __all__ = [
     "centrality",
     "communities",
     "density_curve",
+    "difference_forest",
+    "difference_network",
     "edge_count",
     "edge_evidence",
     "evidence_network",
     "forest",
+    "group_networks",
     "histogram",
     "image_sheet",
     "inclusion_matrix",

@@ -101,7 +101,7 @@ def network(
         positions = layouts.grid(*grid, view.n_variables)
     else:
         positions = find_positions(view, layout)
-    ax = new_axes(ax, *_size(view.n_variables))
+    ax = new_axes(ax, *network_size(view.n_variables))
     kinds = sign_kinds(view, drawn)
     degree = np.bincount(view.pairs[drawn].ravel(), minlength=view.n_variables)
     what = "single model"
@@ -115,7 +115,7 @@ def network(
     if grid is None:
         size = node_size(view.n_variables)
         frame(ax, positions, 0.14)
-        lines = _curves(ax, positions, view.pairs[drawn], size)
+        lines = curves(ax, positions, view.pairs[drawn], size)
         draw_edges(ax, view, drawn, dict(zip(drawn.tolist(), lines)), kinds)
         draw_nodes(ax, view, positions, degree, groups, labels, lines)
     else:
@@ -125,13 +125,13 @@ def network(
     return ax if view.evidence is None else mark(ax, as_posterior(source))
 
 
-def _size(count: int) -> tuple[float, float]:
+def network_size(count: int) -> tuple[float, float]:
     """Inches of a figure that so many nodes need."""
     side = float(np.clip(5.6 + count / 40, 6.2, 12.0))
     return 1.13 * side, side
 
 
-def _curves(ax: Axes, positions: np.ndarray, pairs: np.ndarray, size: float) -> np.ndarray:
+def curves(ax: Axes, positions: np.ndarray, pairs: np.ndarray, size: float) -> np.ndarray:
     """Lines in the coordinates of the data that keep clear of third nodes on the paper."""
     places = _points(ax, positions)
     lines = placing.curves(places, pairs, clearance=size**0.5 / 2 + 2)
@@ -176,7 +176,7 @@ def evidence_network(
     if view.evidence is None:
         raise DataError("An edge-evidence network needs a posterior; a single model has no evidence.")
     positions = find_positions(view, layout)
-    ax = new_axes(ax, *_size(view.n_variables))
+    ax = new_axes(ax, *network_size(view.n_variables))
     kinds: list[tuple[str, np.ndarray, str, Any, float, float]] = []
     styles: tuple[tuple[tuple[str, ...], Any, float], ...] = (
         (("strong absence", "absence"), (0, (1, 3)), 0.7),
@@ -200,7 +200,7 @@ def evidence_network(
             label = f"{tally(word, len(chosen), silent)} (not drawn)"
             handles.insert(0, Line2D([], [], linewidth=0, label=label))
             continue
-        lines = _curves(ax, positions, view.pairs[chosen], size)
+        lines = curves(ax, positions, view.pairs[chosen], size)
         # Dots of thousands of lines run together, and take seconds to draw.
         drawn_style: Any = style if len(chosen) <= 3000 else "solid"
         fade = 0.9 if "presence" in word else 0.75 * max(crowd, 0.15)
@@ -218,7 +218,7 @@ def evidence_network(
     ax.legend(handles=handles, title="Evidence for the edge", **BELOW)
     some, strong = thresholds
     ax.set_title(title or f"Edge evidence (Bayes factor beyond {some:g}: some, beyond {strong:g}: strong)")
-    lines = _curves(ax, positions, view.pairs[there], size)
+    lines = curves(ax, positions, view.pairs[there], size)
     draw_nodes(ax, view, positions, degree, groups, None, lines)
     return mark(ax, as_posterior(source))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.data.strata import Layout
 from edgewise.draws.draws import Draws
 from edgewise.draws.statistics import StoppingStatistics, stopping_statistics
 from edgewise.errors import DataError
@@ -107,6 +108,26 @@ class Basis(OldNames):
         """Where the matrix of every entry of the joined draws begins."""
         size = np.where(self._dimension > 1, self._dimension, 0)[self._joined.indices]
         return np.asarray(np.cumsum(size) - size)
+
+    @cached_property
+    def strata(self) -> Layout | None:
+        """The groups that were compared and the covariates that were held fixed; None without any."""
+        return None if self.info.get("strata") is None else Layout.from_dict(self.info["strata"])
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Labels of the groups that were compared; none without any."""
+        return self.strata.groups if self.strata is not None and self.strata.compares else ()
+
+    def _biases_of(self, chosen: Sequence[int] | None = None) -> np.ndarray:
+        """Draws of the biases (chains, draws, n): their mean over strata, all or some, weighted by rows."""
+        drawn = np.stack([chain.biases for chain in self.draws])
+        if self.strata is None:
+            return drawn
+        each = drawn.reshape(*drawn.shape[:2], self.strata.n_strata, -1)
+        places = list(range(self.strata.n_strata) if chosen is None else chosen)
+        rows = np.array(self.strata.rows)[places]
+        return np.asarray(np.einsum("cdsv,s->cdv", each[:, :, places], rows / rows.sum()))
 
     @property
     def n_chains(self) -> int:
@@ -223,5 +244,5 @@ class Basis(OldNames):
     @cached_property
     def _bias(self) -> np.ndarray:
         """Posterior mean of the biases in 0/1 coding, or of all threshold coordinates."""
-        result: np.ndarray = np.stack([chain.biases for chain in self.draws]).mean(axis=(0, 1))
+        result: np.ndarray = self._biases_of().mean(axis=(0, 1))
         return result

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.data.strata import Layout
 from edgewise.draws.checks import check_draws
 from edgewise.draws.draws import Draws, block_starts
 from edgewise.features import Features, Statistics
@@ -26,7 +27,10 @@ MOST_CHAINS = 100_000
 
 
 def checked_draws(
-    arrays: Mapping[str, np.ndarray], features: Features, scales: Scales | None = None
+    arrays: Mapping[str, np.ndarray],
+    features: Features,
+    scales: Scales | None = None,
+    strata: Layout | None = None,
 ) -> list[Draws]:
     """The ragged draws of a file, one chain after the other."""
     size = integers(arrays, "row_size", 2)
@@ -57,6 +61,7 @@ def checked_draws(
             )
         )
     n_biases = features.n_variables if scales is None else scales.n_biases
+    n_biases *= 1 if strata is None else strata.n_strata
     dimension = None if scales is None else scales.dimensions(features.members)
     if "matrix" in arrays or (dimension is not None and (dimension > 1).any()):
         if dimension is None or (indices.size and not 0 <= indices.min() <= indices.max() < len(dimension)):
@@ -67,6 +72,8 @@ def checked_draws(
         if states.ndim != 3 or states.shape[:2] != size.shape or states.dtype.kind not in "if":
             raise ValueError(f"what its model of inclusion keeps is {states.dtype} {states.shape}")
         draws = [replace(part, model_state=own) for part, own in zip(draws, states)]
+    if strata is not None and strata.compares:
+        draws = _with_groups(draws, arrays, ends, len(strata.groups))
     for part in draws:
         check_draws(part, n_biases, features.n_cliques, dimension)
     return draws
@@ -86,6 +93,24 @@ def check_prior(prior: Prior, features: Features, names: Sequence[str], draws: S
             if state.shape[1] != model.state_size or state.dtype != model.state_kind:
                 raise ValueError(f"what its model of inclusion keeps is {state.dtype} {state.shape}")
             model.check_all(state)
+
+
+def _with_groups(
+    draws: list[Draws], arrays: Mapping[str, np.ndarray], ends: np.ndarray, groups: int
+) -> list[Draws]:
+    """Hand the couplings of the groups out to the chains."""
+    couplings, rates = numbers(arrays, "group_coupling", 2), numbers(arrays, "difference_rates", 3)
+    if couplings.shape != (ends[-1], groups) or rates.shape != (len(draws), len(draws[0]), 2):
+        raise ValueError(f"the couplings of its {groups} groups have the shape {couplings.shape}")
+    return [
+        replace(part, couplings=couplings[ends[k] : ends[k + 1]], rates=rates[k])
+        for k, part in enumerate(draws)
+    ]
+
+
+def checked_strata(info: Mapping[str, Any]) -> Layout | None:
+    """The strata that the facts of a run tell of."""
+    return None if info.get("strata") is None else Layout.from_dict(info["strata"])
 
 
 def _with_matrices(draws: list[Draws], matrix: np.ndarray, dimension: np.ndarray) -> list[Draws]:

@@ -17,6 +17,7 @@ from edgewise.posterior import (
     columns,
     communities,
     diagnostics,
+    groups,
     levels,
     renamed,
     reweighting,
@@ -260,7 +261,7 @@ class Posterior(Basis):
         With more than two levels, :meth:`thresholds` has those of one variable.
         """
         levels.only_binary(self, "A bias", "thresholds(variable) or threshold_summary()")
-        values = np.stack([chain.biases for chain in self.draws])
+        values = self._biases_of()
         if columns.coding_scale(self, coding) == 1.0:
             return values
         influence = structure.node_totals(self._joined, self.features, "expected influence")
@@ -391,6 +392,46 @@ class Posterior(Basis):
         """
         return structure.ask(self, question, max_draws)
 
+    # Groups and strata
+
+    def of_group(self, group: Any) -> Posterior:
+        """The posterior of one of the groups that were compared: its network, couplings and biases.
+
+        With covariates held fixed its biases are means over its strata, weighted by their rows.
+        """
+        return groups.of_group(self, group)
+
+    def of_stratum(self, stratum: int) -> Posterior:
+        """The posterior of one stratum, by its number in :attr:`strata`: one model for its rows."""
+        return groups.of_stratum(self, stratum)
+
+    def group_summary(
+        self, thresholds: tuple[float, float] = (3, 10), probability: float = 0.95
+    ) -> pandas.DataFrame:
+        """How the groups differ: one row per candidate and pair of groups (13.3).
+
+        Parameters
+        ----------
+        thresholds : pair of float
+            Bayes factors from which evidence counts, and counts as strong.
+        probability : float
+            Content of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            ``absent``, ``same`` and ``different`` are the probabilities of the three states of the pair, over
+            all groups; ``log10_bf_...`` the Bayes factor of each against the better of the other two;
+            ``answer`` that of difference in words. ``coupling_1`` and ``coupling_2`` are posterior means in
+            the two groups, and ``difference`` is the second less the first, zero where the pair does not
+            differ, with its interval.
+        """
+        return groups.group_table(self, thresholds, columns.checked_share(probability))
+
+    def group_bias_summary(self, probability: float = 0.95) -> pandas.DataFrame:
+        """Differences of the biases: one row per variable and pair of groups."""
+        return groups.bias_table(self, columns.checked_share(probability))
+
     # Models
 
     @cached_property
@@ -412,6 +453,10 @@ class Posterior(Basis):
         members = self.features.members[self._joined.active(position)[0]]
         weights = self._joined.parameters(position, self._dimension)
         scales = None if self.scales.all_binary else self.scales
+        if self.strata is not None and self.strata.n_strata > 1:
+            raise DataError(
+                "The strata have models of their own; ask of_group(...) or of_stratum(...) for them."
+            )
         return MRF(self._joined.biases[position], members, weights, self.names, scales)
 
     def mixture(self, n: int = 100, seed: int = 0) -> list[MRF]:

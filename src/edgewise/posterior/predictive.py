@@ -199,15 +199,19 @@ def predictive_check(
     triples = _choose_triples(rows.shape[1], 0 if several else n_triples, rng)
     total = len(rows) if weights is None else max(1, round(float(weights.sum())))
     n_rows = min(total, max_rows)
-    models = posterior.mixture(n_models, seed)
+    mixtures = [part.mixture(n_models, seed) for part in _parts(posterior)]
+    shares = _shares(posterior, n_rows)
     tally: Callable[..., tuple[np.ndarray, ...]] = _statistics
     if several:
         tally = partial(_level_statistics, scales=posterior.scales)
     replicated, methods = [], set()
-    for model in models:
-        sample, method = sample_model(model, n_rows, sweeps, rng)
-        methods.add(method)
-        replicated.append(tally(sample, None, triples))
+    for models in zip(*mixtures):
+        samples = []
+        for model, count in zip(models, shares):
+            sample, method = sample_model(model, count, sweeps, rng)
+            methods.add(method)
+            samples.append(sample)
+        replicated.append(tally(np.concatenate(samples), None, triples))
     observed = tally(rows, weights, triples)
     p = rows.shape[1]
     members = [
@@ -232,7 +236,7 @@ def predictive_check(
         triples=part(2),
         ones=part(3),
         names=posterior.names,
-        n_models=len(models),
+        n_models=len(replicated),
         n_rows=n_rows,
         probability=probability,
         method=" and ".join(sorted(methods)),
@@ -270,6 +274,20 @@ def _choose_triples(p: int, most: int, rng: np.random.Generator) -> np.ndarray:
     while len(chosen) < most:
         chosen.add(tuple(sorted(rng.choice(p, 3, replace=False).tolist())))
     return np.array(sorted(chosen), int)
+
+
+def _parts(posterior: Posterior) -> list[Posterior]:
+    """The posterior of every stratum that rows are made for; of one, itself."""
+    layout = posterior.strata
+    return [posterior] if layout is None else [posterior.of_stratum(k) for k in range(layout.n_strata)]
+
+
+def _shares(posterior: Posterior, n_rows: int) -> list[int]:
+    """How many of the rows that are made belong to each stratum: as among the data."""
+    if posterior.strata is None:
+        return [n_rows]
+    ends = np.cumsum(posterior.strata.rows) / sum(posterior.strata.rows) * n_rows
+    return [int(count) for count in np.diff(np.round(ends).astype(int), prepend=0)]
 
 
 def sample_model(model: MRF, n_rows: int, sweeps: int, rng: np.random.Generator) -> tuple[np.ndarray, str]:

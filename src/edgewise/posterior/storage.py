@@ -157,7 +157,8 @@ def _arrays(contents: Contents) -> Layout:
     draws = contents.draws
     draw, entry = ("chain", "draw"), ("entry",)
     # With two levels there is one bias per variable and one parameter per candidate.
-    bias, parameter = ("variable", "clique") if contents.scales is None else ("threshold", "parameter")
+    single, parameter = ("variable", "clique") if contents.scales is None else ("threshold", "parameter")
+    bias = f"stratum_{single}" if "strata" in contents.info else single
     layout: Layout = {
         "row_size": (draw, np.stack([d.n_edges for d in draws]).astype(np.int32)),
         "clique_index": (entry, np.concatenate([d.indices for d in draws]).astype(np.int32)),
@@ -165,9 +166,13 @@ def _arrays(contents: Contents) -> Layout:
         "bias": ((*draw, bias), np.stack([d.biases for d in draws]).astype(np.float64)),
         "inclusion_rate": (draw, np.stack([d.inclusion_rate for d in draws]).astype(np.float64)),
         "slab_scale": (draw, np.stack([d.slab_scale for d in draws]).astype(np.float64)),
-        "data_singles": ((bias,), np.asarray(contents.statistics.singles, np.float64)),
+        "data_singles": ((single,), np.asarray(contents.statistics.singles, np.float64)),
         "data_cliques": ((parameter,), np.asarray(contents.statistics.cliques, np.float64)),
     }
+    couplings, rates = [d.couplings for d in draws], [d.rates for d in draws]
+    if couplings[0] is not None and rates[0] is not None:
+        layout["group_coupling"] = (("entry", "group"), np.concatenate(couplings))  # type: ignore[arg-type]
+        layout["difference_rates"] = ((*draw, "rate"), np.stack(rates))  # type: ignore[arg-type]
     if draws[0].blocks is not None:
         blocks = [d.blocks for d in draws if d.blocks is not None]
         layout["matrix"] = (("matrix_entry",), np.concatenate(blocks).astype(np.float64))
@@ -216,7 +221,7 @@ def _contents(arrays: Mapping[str, np.ndarray], found: Any) -> Contents:
     record = checks.checked_record(found)
     features = checks.checked_features(arrays, len(record["names"]))
     scales: Scales | None = record["scales"]
-    draws = checks.checked_draws(arrays, features, scales)
+    draws = checks.checked_draws(arrays, features, scales, checks.checked_strata(record["info"]))
     prior: Prior = record["prior"]
     checks.check_prior(prior, features, record["names"], draws)
     return Contents(

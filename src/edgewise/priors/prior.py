@@ -34,6 +34,57 @@ Inclusion = BetaInclusion | FixedInclusion | BlockInclusion | AttributeInclusion
 Slab = GammaSlab | FixedSlab | StudentSlab | CauchySlab
 
 
+@dataclass(frozen=True)
+class ResolvedDifference:
+    """The prior of differences between groups, as the engines read it; NaN where something is fixed.
+
+    Attributes
+    ----------
+    beta_a, beta_b, q0 : float
+        Of the probability q0 that a pair which is present differs: its Beta prior, and the fixed value or the
+        prior mean.
+    gamma_shape, gamma_rate, scale : float
+        Of the standard deviation sigma_D of the difference of two groups: the Gamma prior of sigma_D^-2, and
+        the fixed value or the square root of rate / shape.
+    """
+
+    beta_a: float = 5.0
+    beta_b: float = 5.0
+    q0: float = 0.5
+    gamma_shape: float = 5.0
+    gamma_rate: float = 5.0
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, inclusion: BetaInclusion | FixedInclusion, slab: GammaSlab | FixedSlab) -> ResolvedDifference:
+        """Lay out the two parts."""
+        free, learned = isinstance(inclusion, BetaInclusion), isinstance(slab, GammaSlab)
+        return cls(
+            inclusion.a if isinstance(inclusion, BetaInclusion) else math.nan,
+            inclusion.b if isinstance(inclusion, BetaInclusion) else math.nan,
+            inclusion.a / (inclusion.a + inclusion.b) if free else inclusion.p0,  # type: ignore[union-attr]
+            slab.shape if isinstance(slab, GammaSlab) else math.nan,
+            slab.rate if isinstance(slab, GammaSlab) else math.nan,
+            math.sqrt(slab.rate / slab.shape) if learned else slab.sigma0,  # type: ignore[union-attr]
+        )
+
+    @property
+    def fixed_q0(self) -> bool:
+        """Whether q0 is given rather than learned."""
+        return math.isnan(self.beta_a)
+
+    @property
+    def fixed_scale(self) -> bool:
+        """Whether sigma_D is given rather than learned."""
+        return math.isnan(self.gamma_shape)
+
+    def draw(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Draw q0 and sigma_D."""
+        q0 = self.q0 if self.fixed_q0 else rng.beta(self.beta_a, self.beta_b)
+        scale = self.scale if self.fixed_scale else rng.gamma(self.gamma_shape, 1 / self.gamma_rate) ** -0.5
+        return float(q0), float(scale)
+
+
 @dataclass(frozen=True, eq=False)
 class ResolvedPrior:
     """A prior laid out over the candidate cliques of one problem, as the engines read it.
@@ -60,6 +111,9 @@ class ResolvedPrior:
         Mean and standard deviation of the cliques that have a slab of their own; an sd of zero elsewhere.
     model : BlockLayout or AttributeLayout, optional
         What is behind the log odds of the cliques that belong to it; they are SEPARATE.
+        Prior log odds of SEPARATE cliques; zero elsewhere.
+    difference : ResolvedDifference
+        Of differences between groups, where groups are compared.
 
     Examples
     --------
@@ -88,6 +142,8 @@ class ResolvedPrior:
     def plain(self) -> bool:
         """Whether there is one normal slab for all and no model of inclusion."""
         return self.freedom == 0 and self.own_sd is None and self.model is None
+
+    difference: ResolvedDifference = field(default_factory=ResolvedDifference)
 
     @property
     def fixed_p0(self) -> bool:
@@ -135,6 +191,8 @@ PARTS: dict[str, tuple[type, ...]] = {
     "inclusion": (BetaInclusion, FixedInclusion, BlockInclusion, AttributeInclusion),
     "slab": (GammaSlab, FixedSlab, StudentSlab, CauchySlab),
     "bias": (NormalBias,),
+    "difference": (BetaInclusion, FixedInclusion),
+    "difference_slab": (GammaSlab, FixedSlab),
 }
 
 # Of a slab of its own: numbers in log odds that are no slips of the pen.
@@ -164,6 +222,9 @@ class Prior:
     edge_slab : mapping, optional
         Mean and standard deviation of single parameters given that they are active, as earlier studies
         have them: ``{("a", "b"): (0.8, 0.3)}``. They do not inform sigma0.
+    difference, difference_slab : as inclusion and slab
+        Where groups are compared: prior of the probability q0 that a pair which is present differs between
+        them, and of the standard deviation sigma_D of the difference of two groups (13.1).
 
     Examples
     --------
@@ -181,6 +242,8 @@ class Prior:
     forced: Sequence[Clique] = ()
     forbidden: Sequence[Clique] = ()
     edge_slab: Mapping[Clique, tuple[float, float]] | None = None
+    difference: BetaInclusion | FixedInclusion = field(default_factory=BetaInclusion)
+    difference_slab: GammaSlab | FixedSlab = field(default_factory=GammaSlab)
 
     def __post_init__(self) -> None:
         """Refuse a part of the wrong kind here rather than where it is first used."""
@@ -245,6 +308,7 @@ class Prior:
             own_mean=own_mean,
             own_sd=own_sd,
             model=model,
+            difference=ResolvedDifference.of(self.difference, self.difference_slab),
         )
 
     def _model(
@@ -354,9 +418,17 @@ class Prior:
         return replace(self, **{first: replace(part, **{second: value})})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for files and reports; :meth:`from_dict` reads them back."""
+        """Plain values for files and reports; :meth:`from_dict` reads them back.
+
+        What is said of differences is left out where it is the default.
+        """
         given = self.edge_probability
-        return {
+        differences = {
+            name: _part_values(part)
+            for name, part in (("difference", self.difference), ("difference_slab", self.difference_slab))
+            if part not in (BetaInclusion(), GammaSlab())
+        }
+        return differences | {
             "inclusion": _part_values(self.inclusion),
             "slab": _part_values(self.slab),
             "bias": _part_values(self.bias),
@@ -399,6 +471,7 @@ class Prior:
             forced=tuple(tuple(clique) for clique in values.get("forced", ())),
             forbidden=tuple(tuple(clique) for clique in values.get("forbidden", ())),
             edge_slab={tuple(clique): tuple(pair) for clique, pair in values.get("edge_slab") or ()} or None,
+            **{name: part(name) for name in ("difference", "difference_slab") if name in values},
         )
 
 

@@ -16,7 +16,7 @@ from edgewise.atomic import replacing
 from edgewise.plots.groups import Groups
 from edgewise.plots.source import as_posterior
 from edgewise.posterior.verdict import judge
-from edgewise.report import models, sections, words
+from edgewise.report import differences, models, sections, words
 from edgewise.report.payload import as_json, make_payload
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ def build_report(
         "answer": words.answer(posterior, verdict, thresholds, wording),
         "edge_help": words.edge_help(posterior),
         "evidence_help": words.evidence_help(thresholds),
+        "differences": differences.section(posterior, thresholds),
         "hyper": sections.hyper(posterior),
         "groups": models.inclusion(posterior) + sections.groups(data),
         "diagnostics": sections.diagnostics(posterior, found, verdict.learned, wording),

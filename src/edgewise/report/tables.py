@@ -57,6 +57,20 @@ def write_edges_csv(
     table = table.iloc[order]
     if "variables" in table:
         table = table.assign(variables=[" -- ".join(members) for members in table["variables"]])
+    return _write(table, path)
+
+
+def write_groups_csv(
+    posterior: Posterior, path: str | os.PathLike[str], *, thresholds: tuple[float, float] = (3, 10)
+) -> Path:
+    """Write one line per candidate and pair of groups: ``posterior.group_summary()``, differences first."""
+    table = posterior.group_summary(thresholds=thresholds)
+    order = np.lexsort((-table["difference"].abs().to_numpy(), -table["different"].to_numpy()))
+    return _write(table.iloc[order], path)
+
+
+def _write(table: Any, path: str | os.PathLike[str]) -> Path:
+    """A DataFrame as a file that spreadsheets read rightly."""
     rows = zip(*(_cells(table[column].tolist()) for column in table))
     with replacing(path, "utf-8-sig") as file:
         writer = csv.writer(file)

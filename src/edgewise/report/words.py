@@ -258,7 +258,7 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         f"({float(posterior.statistics.n_rows):,.10g} rows) by a {order} Markov random field{formula}, and "
         "inferred its "
         "structure and parameters jointly under a spike-and-slab prior (Chen &amp; Welling, 2012): "
-        f"{prior_words(posterior)}.{_left_out(posterior)}",
+        f"{prior_words(posterior)}.{strata_words(posterior)}{_left_out(posterior)}",
         f"The posterior was sampled with edgewise’s “{escape(engine)}” engine, {how}: {chain}"
         + (f" ({', '.join(details)})" if details else "")
         + f".{stop}{' ' + quality if quality else ''}",
@@ -272,6 +272,49 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         "spike and slab prior. <em>Uncertainty in Artificial Intelligence</em> 28.",
     )
     return f'<div class="prose" id="methods-text">{text}</div>'
+
+
+def strata_words(posterior: Posterior) -> str:
+    """Which covariates were held fixed and which groups compared, in sentences; empty without any."""
+    layout = posterior.strata
+    if layout is None:
+        return ""
+    text = ""
+    if layout.covariates:
+        binned = [
+            f"{escape(name)} cut at {', '.join(f'{cut:g}' for cut in cuts)}"
+            for name, cuts in zip(layout.covariates, layout.edges)
+            if cuts is not None
+        ]
+        text += (
+            f" We adjusted for {escape(', '.join(layout.covariates))}: biases were free in each of "
+            f"{layout.n_strata} strata and couplings shared"
+            + (f" ({'; '.join(binned)})" if binned else "")
+            + "."
+        )
+    if layout.compares:
+        prior = posterior._resolved_prior.difference
+        each = ", ".join(
+            f"{escape(label)} ({rows:,g} rows)" for label, rows in zip(layout.groups, layout.rows_of_groups)
+        )
+        rate = f"q<sub>0</sub> = {prior.q0:g}"
+        if not prior.fixed_q0:
+            rate = f"q<sub>0</sub> ~ Beta({prior.beta_a:g}, {prior.beta_b:g})"
+        scale = f"σ<sub>D</sub> = {prior.scale:g}"
+        if not prior.fixed_scale:
+            scale = (
+                f"σ<sub>D</sub><sup>−2</sup> ~ Gamma(shape {prior.gamma_shape:g}, rate {prior.gamma_rate:g})"
+            )
+        text += (
+            f" Groups of {escape(layout.group_name)} were compared: {each}. Each pair was absent, present "
+            f"with "
+            f"one coupling in all groups, or, with probability {rate} if present, with couplings that "
+            f"differ; the "
+            f"difference of two groups was N(0, σ<sub>D</sub><sup>2</sup>), {scale}. Biases were free in "
+            f"each "
+            "group."
+        )
+    return text
 
 
 def _left_out(posterior: Posterior) -> str:

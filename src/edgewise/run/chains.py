@@ -335,6 +335,11 @@ def problem_digest(problem: Problem) -> str:
         digest.update(repr(problem.scales).encode())
     if problem.rows is not None:
         digest.update(problem.rows.digest().encode())
+    if problem.strata:
+        arrays.append(np.array(problem.group_of))
+        arrays += [part.singles for part in problem.strata] + [part.cliques for part in problem.strata]
+        difference = prior.difference
+        arrays.append(np.array(list(vars(difference).values())))
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -33,7 +33,7 @@ from edgewise.run.lock import Lock
 FORMAT = "edgewise checkpoint 1"
 _LEFTOVER = re.compile(rf"\.?{NAME.pattern}(\.\w+)?\.part")  # of a save that was killed
 _DRAWS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale")
-_OPTIONAL = ("blocks", "block_indptr", "model_state")
+_OPTIONAL = ("blocks", "block_indptr", "model_state", "couplings", "rates")
 
 State = Mapping[str, np.ndarray]
 Sizes = tuple[int | None, int | None, np.ndarray | None]

@@ -22,12 +22,23 @@ GROWTH = 1.25
 R_HAT_LIMIT = 1.01
 R_HAT_APART = 1.2  # from here on chains stay in different graphs for long
 
+QUANTITIES = {
+    -1: "the number of edges",
+    -2: "p0",
+    -3: "sigma0",
+    -4: "the model of inclusion",
+    -5: "the number of differences",
+    -6: "q0",
+    -7: "sigma_D",
+}
+
 
 @dataclass(frozen=True)
 class Look:
     """What the draws say at one rung of the ladder.
 
-    Quantities are named by numbers: a candidate, or -1, -2 and -3 for the number of edges, p0 and sigma0.
+    Quantities are named by numbers: a candidate, one of :data:`QUANTITIES`, or from the number of candidates
+    on the difference of a candidate between groups.
 
     Attributes
     ----------
@@ -121,9 +132,11 @@ def enough(options: RunOptions, seen: Look) -> bool:
 
 def quantity(features: Features, names: Sequence[str] | None, index: int) -> str:
     """Name of a quantity of a look, by its number."""
+    if index >= features.n_cliques:
+        return f"the difference of {quantity(features, names, index - features.n_cliques)}"
     if index >= 0:
         return f"edge {printable(features.label(index, names), keep='')}"
-    return {-1: "the number of edges", -2: "p0", -3: "sigma0"}.get(index, "the model of inclusion")
+    return QUANTITIES[index]
 
 
 def wanting(wanted: Goal, seen: Look, name: Callable[[int], str]) -> list[str]:
