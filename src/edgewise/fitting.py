@@ -124,6 +124,7 @@ def answer(
         result.counters,
         question.problem.scales,
     )
+    posterior._result = result
     return posterior, result
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from edgewise._version import __version__
-from edgewise.cli import doctor, fit, look, make, options, priors, reproduce, use
+from edgewise.cli import doctor, fit, look, make, options, priors, reproduce, sensitivity, use
 from edgewise.cli.messages import EdgewiseGroup
 
 app = typer.Typer(
@@ -54,7 +54,7 @@ def edgewise(
 
 app.command()(fit.fit)
 app.command()(make.demo)
-for command in (look.summary, look.plot, look.report, look.compare):
+for command in (look.summary, look.plot, look.report, look.compare, sensitivity.sensitivity):
     app.command(rich_help_panel="Look at a posterior")(command)
 for command in (use.predict, use.sample, use.export):
     app.command(rich_help_panel="Use a posterior")(command)

@@ -19,6 +19,7 @@ from edgewise.plots.matrix import inclusion_matrix
 from edgewise.plots.network import evidence_network, network
 from edgewise.plots.prior import prior_networks
 from edgewise.plots.scores import calibration, density_curve, precision_recall
+from edgewise.plots.sensitivity import sensitivity
 from edgewise.plots.structure import centrality, structures
 from edgewise.plots.traces import edge_count, histogram, inclusion_rate, rank, slab_scale, trace, trace_panels
 
@@ -68,6 +69,7 @@ __all__ = [
     "prior_networks",
     "rank",
     "samples",
+    "sensitivity",
     "slab_scale",
     "structures",
     "trace",

@@ -66,6 +66,8 @@ class Basis(OldNames):
         self._kept_moments: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
         self._kept_intervals: dict[tuple[bool, float], summaries.Intervals] = {}
         self._kept_communities: communities.Communities | None = None
+        # The run behind the draws, where it is at hand: new chains under another prior go on from it.
+        self._result: Any = None
         self._check()
 
     def _labels(self) -> tuple[tuple[Any, ...], ...]:

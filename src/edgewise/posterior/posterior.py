@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +13,6 @@ import numpy as np
 
 from edgewise.errors import DataError, EdgewiseWarning, FileError
 from edgewise.features import Clique
-from edgewise.kernels.codes import COMMON
 from edgewise.posterior import (
     columns,
     communities,
@@ -21,12 +21,14 @@ from edgewise.posterior import (
     levels,
     renamed,
     reweighting,
+    sensitivity,
     storage,
     structure,
     tables,
     trees,
 )
 from edgewise.posterior.basis import Basis
+from edgewise.priors import FixedInclusion
 
 if TYPE_CHECKING:
     import networkx
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     import xarray
 
     from edgewise.model.mrf import MRF
+    from edgewise.priors import Prior
 
 
 class Posterior(Basis):
@@ -230,18 +233,17 @@ class Posterior(Basis):
         """PIPs if the prior inclusion probability were fixed at `p0`, by weighting the draws.
 
         Cliques with a probability of their own keep it. The result tells how many draws carry the weight;
-        below 100 a warning says so.
+        below 100 a warning says so. :meth:`sensitivity` does the same for any prior.
         """
         if not 0 < p0 < 1:
             raise DataError(f"p0 must lie strictly between 0 and 1, not {p0!r}.")
-        prior = self._resolved_prior
-        probability, effective = reweighting.reweighted_frequency(
-            self._table,
-            prior.status == COMMON,
-            p0,
-            None if prior.fixed_p0 else (prior.beta_a, prior.beta_b),
-            prior.p0,
-        )
+        found = reweighting.weights(self, replace(self.prior, inclusion=FixedInclusion(p0)))
+        if found is None:
+            raise DataError(
+                "The inclusion prior of this fit is a model, not a single p0, so that its draws cannot be "
+                "weighted; use sensitivity()."
+            )
+        probability, effective = reweighting.frequency(self._table, found), found.effective
         if effective < min(100, self._table.total / 2):
             warnings.warn(
                 f"At p0 = {p0:g} the weights rest on {effective:.0f} of {self._table.total:,} draws; "
@@ -251,6 +253,51 @@ class Posterior(Basis):
             )
         return reweighting.ReweightedInclusion(
             p0, columns.pair_matrix(self, probability), probability, effective
+        )
+
+    def sensitivity(
+        self,
+        priors: Mapping[str, Prior] | Sequence[Prior] | None = None,
+        *,
+        draw: bool = True,
+        thresholds: tuple[float, float] = (3, 10),
+        fewest: float = sensitivity.FEWEST,
+        **options: Any,
+    ) -> sensitivity.Sensitivity:
+        """The posterior under other priors: by weights where they are close, else by new chains.
+
+        Parameters
+        ----------
+        priors : mapping from names to priors, or sequence of Prior, optional
+            By default half a dozen that a reviewer may ask for: other prior numbers of edges, a narrower, a
+            wider and a heavier slab.
+        draw : bool
+            Whether to draw new chains where a prior is too far for weights; otherwise it is refused.
+        thresholds : pair of float
+            Bayes factors from which evidence counts, and counts as strong.
+        fewest : float
+            Effective draws that the weights have to leave of the slowest quantity.
+        **options
+            How to run new chains, as of :class:`SpikeSlabMRF <edgewise.SpikeSlabMRF>` (``target_error``,
+            ``max_time``, ``n_jobs`` ...).
+
+        Examples
+        --------
+        >>> from edgewise import SpikeSlabMRF, datasets
+        >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+        >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+        >>> found = model.posterior_.sensitivity(draw=False)
+        >>> found.labels[0], found.edges().shape[0]
+        ('as fitted', 6)
+        """
+        return sensitivity.sensitivity(
+            self,
+            priors,
+            draw=draw,
+            thresholds=thresholds,
+            fewest=fewest,
+            options=options,
+            result=self._result,
         )
 
     # Draws

@@ -22,6 +22,7 @@ from edgewise.report.payload import as_json, make_payload
 if TYPE_CHECKING:
     from edgewise.posterior.diagnostics import Diagnostics
     from edgewise.posterior.posterior import Posterior
+    from edgewise.posterior.sensitivity import Sensitivity
 
 SCRIPTS = (
     *("common.js", "placing.js", "saving.js", "gestures.js", "network.js"),
@@ -39,6 +40,7 @@ def write_report(
     thresholds: tuple[float, float] = (3, 10),
     grid: tuple[int, int] | None = None,
     groups: Groups | None = None,
+    sensitivity: Sensitivity | None = None,
 ) -> Path:
     """Write the report of a posterior as one self-contained HTML file.
 
@@ -60,6 +62,8 @@ def write_report(
         Draw the network over the pixel grid of image data.
     groups : sequence or mapping from name, optional
         One label per variable, shown as the colour of its node; communities by default.
+    sensitivity : Sensitivity, optional
+        What other priors would say (:meth:`edgewise.Posterior.sensitivity`); adds a section.
 
     Returns
     -------
@@ -85,6 +89,7 @@ def write_report(
         thresholds=thresholds,
         grid=grid,
         groups=groups,
+        sensitivity=sensitivity,
     )
     return write_page(page, path)
 
@@ -105,6 +110,7 @@ def build_report(
     thresholds: tuple[float, float] = (3, 10),
     grid: tuple[int, int] | None = None,
     groups: Groups | None = None,
+    sensitivity: Sensitivity | None = None,
     found: Diagnostics | None = None,
     wording: sections.Wording = str,
 ) -> str:
@@ -130,7 +136,7 @@ def build_report(
         "evidence_help": words.evidence_help(thresholds),
         "differences": differences.section(posterior, thresholds),
         "hyper": sections.hyper(posterior),
-        "groups": models.inclusion(posterior) + sections.groups(data),
+        "groups": models.inclusion(posterior) + models.other_priors(sensitivity) + sections.groups(data),
         "diagnostics": sections.diagnostics(posterior, found, verdict.learned, wording),
         "predictive": sections.predictive(posterior, data),
         "notes": words.notes([wording(note) for note in _all_notes(posterior, data, found)]),

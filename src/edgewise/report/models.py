@@ -11,6 +11,9 @@ from edgewise.priors import AttributeInclusion, BlockInclusion
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
+    from edgewise.posterior.sensitivity import Sensitivity
+
+MOST_EDGES = 25
 
 
 def inclusion(posterior: Posterior) -> str:
@@ -20,6 +23,31 @@ def inclusion(posterior: Posterior) -> str:
     if isinstance(posterior.prior.inclusion, AttributeInclusion):
         return _attributes(posterior)
     return ""
+
+
+def other_priors(found: Sensitivity | None) -> str:
+    """What other priors would say; nothing where nobody has asked."""
+    if found is None:
+        return ""
+    changing = int((found.changes > 0).sum())
+    hint = (
+        f"{changing} of {len(found.candidates)} edges change their verdict with the prior. Draws were "
+        "weighted where a prior is close, and new chains drawn where it is not; “effective draws” are "
+        "those that carry the weight."
+    )
+    rows = []
+    for row in found.table().itertuples():
+        numbers = (row.effective_draws, row.n_edges, row.present, row.absent, row.undecided)
+        rows.append((str(row.prior), str(row.how), *("–" if x != x else f"{x:,.6g}" for x in numbers)))
+    head = ("prior", "how", "effective draws", "expected edges", "present", "absent", "undecided")
+    body = _table("Priors", head, rows)
+    edges = [
+        (str(found.candidates[a]), *("–" if x != x else f"{x:.2f}" for x in found.inclusion[:, a]))
+        for a in found.order[:MOST_EDGES]
+    ]
+    labels = tuple(escape(label) for label in found.labels)
+    body += _table("Inclusion probabilities under each prior", ("edge", *labels), edges)
+    return _section("sensitivity", "Other priors", hint, body)
 
 
 def _section(name: str, title: str, hint: str, body: str) -> str:

@@ -1,0 +1,138 @@
+"""What another prior would say of the edges: those that change their verdict first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.errors import DataError
+from edgewise.plots.style import CYCLE, INK, MARKERS, PALE, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from edgewise.posterior.sensitivity import Sensitivity
+
+FARTHEST = 3.0
+
+
+def sensitivity(
+    source: Sensitivity | Any,
+    ax: Axes | None = None,
+    *,
+    question: str = "evidence",
+    edges: int = 25,
+    thresholds: tuple[float, float] = (3, 10),
+    title: str | None = None,
+) -> Axes:
+    """Draw every edge under every prior, the edges that change their verdict first.
+
+    Filled marks are of the fit and of weighted draws, hollow ones of new chains; a prior that was refused is
+    not shown. Edges on which all priors agree come last.
+
+    Parameters
+    ----------
+    source : Sensitivity, posterior or fitted estimator
+        What :meth:`edgewise.Posterior.sensitivity` has found; otherwise it is asked, with weights alone.
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+    question : {"evidence", "inclusion", "edges"}
+        Bayes factors, inclusion probabilities, or the expected number of edges under every prior.
+    edges : int
+        Number of edges to draw.
+    thresholds : pair of float
+        Bayes factors from which evidence counts, and counts as strong.
+    title : str, optional
+        Title of the axes.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets, plots
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> model = SpikeSlabMRF(random_state=1, progress=False).fit(people)
+    >>> plots.sensitivity(model.posterior_.sensitivity(draw=False)).get_xlabel()
+    'Bayes factor for the edge'
+    """
+    if question not in ("evidence", "inclusion", "edges"):
+        raise DataError(f"question must be 'evidence', 'inclusion' or 'edges', not {question!r}.")
+    found = source
+    if not hasattr(found, "log10_bf"):
+        found = getattr(source, "posterior_", source).sensitivity(draw=False)
+    known = [k for k, how in enumerate(found.how) if how != "refused"]
+    if question == "edges":
+        return _numbers(found, known, ax, title)
+    order = found.order[:edges]
+    ax = new_axes(ax, 7.8, float(np.clip(0.27 * len(order) + 1.8, 3.2, 14)))
+    values = found.log10_bf if question == "evidence" else found.inclusion
+    shown = np.clip(values, -FARTHEST, FARTHEST) if question == "evidence" else values
+    rows = np.arange(len(order))
+    for row in rows:
+        ax.plot(
+            [np.nanmin(shown[known][:, order[row]]), np.nanmax(shown[known][:, order[row]])],
+            [row, row],
+            color=PALE,
+            linewidth=3,
+            zorder=1,
+            solid_capstyle="round",
+        )
+    for number, k in enumerate(known):
+        colour = CYCLE[number % len(CYCLE)]
+        hollow = found.how[k] == "new chains"
+        ax.scatter(
+            shown[k, order],
+            rows,
+            marker=MARKERS[number % len(MARKERS)],
+            s=34,
+            facecolor="white" if hollow else colour,
+            edgecolor=colour,
+            linewidth=1.2,
+            label=found.labels[k] + (" (new chains)" if hollow else ""),
+            zorder=3,
+        )
+    names = [str(found.candidates[a]) for a in order]
+    ax.set_yticks(rows, [name if len(name) <= 40 else name[:39] + "…" for name in names], fontsize=8)
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    changing = int((found.changes[order] > 0).sum())
+    if 0 < changing < len(order):
+        ax.axhline(changing - 0.5, color=INK, linewidth=0.8, linestyle=":")
+    if question == "evidence":
+        _evidence_axis(ax, thresholds)
+    else:
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_xlabel("inclusion probability")
+    total = int((found.changes > 0).sum())
+    noun = "edge changes its" if total == 1 else "edges change their"
+    ax.set_title(title or f"{total} of {len(found.changes)} {noun} verdict with the prior", fontsize=11)
+    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    return ax
+
+
+def _evidence_axis(ax: Axes, thresholds: tuple[float, float]) -> None:
+    low, high = (float(np.log10(value)) for value in thresholds)
+    ax.axvspan(-low, low, color=PALE, alpha=0.45, zorder=0)
+    for place in (-high, high):
+        ax.axvline(place, color=PALE, linewidth=1, zorder=0)
+    ticks = [-3, -2, -1, 0, 1, 2, 3]
+    ax.set_xticks(ticks, ["1/1,000", "1/100", "1/10", "1", "10", "100", "1,000"], fontsize=8)
+    ax.set_xlim(-FARTHEST - 0.15, FARTHEST + 0.15)
+    ax.set_xlabel("Bayes factor for the edge")
+
+
+def _numbers(found: Sensitivity, known: list[int], ax: Axes | None, title: str | None) -> Axes:
+    ax = new_axes(ax, 6.4, float(0.4 * len(known) + 1.4))
+    for row, k in enumerate(known):
+        hollow = found.how[k] == "new chains"
+        face = "white" if hollow else CYCLE[0]
+        ax.scatter(found.n_edges[k], row, s=50, facecolor=face, edgecolor=CYCLE[0], zorder=3)
+    ax.set_yticks(range(len(known)), [found.labels[k] for k in known])
+    ax.set_ylim(len(known) - 0.5, -0.5)
+    ax.set_xlim(0, float(np.nanmax(found.n_edges)) * 1.1 + 1)
+    ax.grid(axis="y", color=PALE, linewidth=0.8)
+    ax.set_xlabel("expected number of edges")
+    ax.set_title(title or "Number of edges under each prior", fontsize=11)
+    return ax
