@@ -93,6 +93,47 @@ class LevelsFile(PosteriorFile):
         return _loaded(FIXTURES / "levels-0.3.0.nc")
 
 
+class ModelsFile(PosteriorFile):
+    """The same where the prior of inclusion has learned communities of the variables."""
+
+    def _posterior(self) -> Any:
+        from dataclasses import replace
+
+        from edgewise.posterior import Posterior
+        from edgewise.priors import BlockInclusion, CauchySlab, Prior
+
+        plain = _small_posterior()
+        states = np.array([[0, 0, 1, 0], [0, 1, 1, 2]] * 10, np.int16)
+        return Posterior(
+            [replace(chain, model_state=states) for chain in plain.draws],
+            plain.features,
+            plain.names,
+            prior=Prior(inclusion=BlockInclusion(), slab=CauchySlab(), edge_slab={("a", "b"): (0.5, 1.0)}),
+            info=dict(plain.info),
+        )
+
+
+class AttributesFile(PosteriorFile):
+    """The same where it has learned what attributes of the variables say."""
+
+    def _posterior(self) -> Any:
+        from dataclasses import replace
+
+        from edgewise.posterior import Posterior
+        from edgewise.priors import AttributeInclusion, Prior
+
+        plain = _small_posterior()
+        table = {"kind": dict(zip(plain.names, "xyxy")), "age": dict(zip(plain.names, range(4)))}
+        inclusion = AttributeInclusion("same(kind) + distance(age)", table)
+        return Posterior(
+            [replace(chain, model_state=np.ones((20, 3))) for chain in plain.draws],
+            plain.features,
+            plain.names,
+            prior=Prior(inclusion=inclusion),
+            info=dict(plain.info),
+        )
+
+
 def _small_posterior() -> Any:
     from edgewise.draws import Draws
     from edgewise.features import Features

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.fuzz.checkpoints import CheckpointFolder, MoreCheckpoints
 from benchmarks.fuzz.outcome import Escaped
-from benchmarks.fuzz.posteriors import LevelsFile, PosteriorFile, forged
+from benchmarks.fuzz.posteriors import AttributesFile, LevelsFile, ModelsFile, PosteriorFile, forged
 from benchmarks.fuzz.recipe import Recipe
 from benchmarks.fuzz.tables import Door, Memory
 
@@ -83,6 +83,8 @@ TARGETS = {
     "memory": Memory,
     "posterior": PosteriorFile,
     "levels": LevelsFile,
+    "communities": ModelsFile,
+    "attributes": AttributesFile,
     "checkpoint": CheckpointFolder,
     "engines": MoreCheckpoints,
     "command": Command,

@@ -16,6 +16,8 @@ ROUNDS = {
     "memory": 100,
     "posterior": 60,
     "levels": 30,
+    "communities": 30,
+    "attributes": 30,
     "checkpoint": 15,
     "engines": 10,
     "command": 25,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import edgewise
 from edgewise.errors import DataError, FileError
 from edgewise.posterior import Posterior, container, foreign, storage
 from edgewise.posterior.container import MARK
-from edgewise.priors import Prior
+from edgewise.priors import AttributeInclusion, BlockInclusion, Prior
 from helpers import fake_posterior
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -178,6 +179,69 @@ def test_what_is_no_posterior_is_refused(tmp_path, made, what):
     path = forge(tmp_path / "odd.nc", arrays, record)
     with pytest.raises(FileError, match=r"odd\.nc is a posterior.* but not a consistent one"):
         edgewise.load_posterior(path)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Posteriors whose priors of inclusion learn something of their own."""
+    plain = fake_posterior(4, 2, 6, seed=2)
+    labels = np.array([[0, 0, 1, 0], [0, 1, 1, 2]] * 3, np.int16)
+    table = {"kind": dict(zip(plain.names, "xyxy"))}
+    kept = {
+        "communities": (BlockInclusion(), labels),
+        "attributes": (AttributeInclusion("same(kind)", table), np.ones((6, 2))),
+    }
+    return {
+        name: Posterior(
+            [dataclasses.replace(chain, model_state=state) for chain in plain.draws],
+            plain.features, plain.names, prior=Prior(inclusion=inclusion), info=dict(plain.info),
+        )
+        for name, (inclusion, state) in kept.items()
+    }  # fmt: skip
+
+
+BAD_MODELS = {
+    "a community below zero": ("communities", put("model_state", (0, 0, 0), -1)),
+    "more communities than variables": ("communities", put("model_state", (0, 0, 0), 4)),
+    "communities in halves": ("communities", replace("model_state", lambda a: a + 0.5)),
+    "communities of fewer variables": ("communities", replace("model_state", lambda a: a[:, :, :3])),
+    "communities of fewer draws": ("communities", replace("model_state", lambda a: a[:, :3])),
+    "communities of one chain": ("communities", replace("model_state", lambda a: a[:1])),
+    "communities on two axes": ("communities", replace("model_state", lambda a: a[0])),
+    "no communities": ("communities", drop("model_state")),
+    "communities of a prior without": (
+        "communities",
+        write("prior.inclusion", {"kind": "BetaInclusion", "a": 5.0, "b": 5.0}),
+    ),
+    "no mean of communities": ("communities", write("prior.inclusion.mean_communities", float("nan"))),
+    "a slab for an inclusion": (
+        "communities",
+        write("prior.inclusion", {"kind": "CauchySlab", "scale": 1.0}),
+    ),
+    "coefficients that are NaN": ("attributes", replace("model_state", lambda a: a * np.nan)),
+    "huge coefficients": ("attributes", replace("model_state", lambda a: a * 1e9)),
+    "a coefficient too few": ("attributes", replace("model_state", lambda a: a[:, :, :1])),
+    "attributes of some": ("attributes", write("prior.inclusion.table", {"kind": {"a": "x"}})),
+    "other attributes": ("attributes", write("prior.inclusion.terms", "same(other)")),
+    "attributes in another file": ("attributes", write("prior.inclusion.table", "/etc/hostname")),
+    "attributes without end": ("attributes", write("prior.inclusion.table", "/dev/zero")),
+}
+
+
+@pytest.mark.parametrize("what", BAD_MODELS)
+def test_models_of_inclusion_that_do_not_fit_are_refused(tmp_path, models, what):
+    which, change = BAD_MODELS[what]
+    arrays, record = parts(models[which])
+    assert edgewise.load_posterior(forge(tmp_path / "good.nc", arrays, record)).n_draws == 6
+    change(arrays, record)
+    with pytest.raises(FileError, match=r"odd\.nc is a posterior.* but not a consistent one"):
+        edgewise.load_posterior(forge(tmp_path / "odd.nc", arrays, record))
+
+
+def test_a_prior_that_is_all_but_sure_has_odds(tmp_path, models):
+    arrays, record = parts(models["communities"])
+    record["prior"]["inclusion"]["a"] = 10**30
+    assert len(edgewise.load_posterior(forge(tmp_path / "sure.nc", arrays, record)).summary()) == 6
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"nonsense", b"\xff\xfe", b"[" * 100_000, b"1" * 10_000])

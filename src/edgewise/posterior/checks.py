@@ -82,6 +82,8 @@ def checked_draws(
 def check_prior(prior: Prior, features: Features, names: Sequence[str], draws: Sequence[Draws]) -> None:
     """Whether the prior speaks of these candidates, and its model of inclusion of these draws."""
     plain = isinstance(prior.inclusion, BetaInclusion | FixedInclusion) and not prior.edge_slab
+    if any(part.model_state is not None for part in draws) and plain:
+        raise ValueError("its draws are not those of its prior of inclusion")
     if plain and prior.edge_probability is None and not len(prior.forced) and not len(prior.forbidden):
         return
     model = prior.resolve(features, names).model

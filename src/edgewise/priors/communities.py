@@ -15,6 +15,8 @@ from edgewise.priors.parts import _positive
 # Communities beyond these have no visible prior probability, whatever the mean.
 MOST_MORE = 400
 LARGEST_MEAN = 100.0
+# Keeps prior odds finite.
+SMALLEST_RATE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class BlockLayout:
         a, b, other_a, other_b = self.inclusion.beta
         together = self.prior_together
         probability = together * a / (a + b) + (1 - together) * other_a / (other_a + other_b)
-        return np.full(len(self.inside), probability)
+        return np.full(len(self.inside), np.clip(probability, SMALLEST_RATE, 1 - SMALLEST_RATE))
 
     @cached_property
     def prior_together(self) -> float:

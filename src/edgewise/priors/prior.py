@@ -456,6 +456,9 @@ class Prior:
 
         def part(name: str) -> Any:
             fields = dict(values[name])
+            if not isinstance(fields.get("table", {}), Mapping):
+                # Attributes are kept with a prior: a path in its place would open a file of someone's choice.
+                raise DataError("The table of attributes of a stored prior must be a mapping.")
             return kinds[fields.pop("kind")](**fields)
 
         given: Any = values.get("edge_probability")
