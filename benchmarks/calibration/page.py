@@ -242,7 +242,7 @@ these the number of cliques still drifts. `auto` takes `exact` for such tables.
 
 ## Not measured yet
 
-Tables with blanks or with groups of rows: there are no such fits yet.
+Tables with groups of rows. Tables with blanks are checked in the tests and measured in [Tables with blanks](howto/missing.md).
 """
 
 

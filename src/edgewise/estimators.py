@@ -92,8 +92,9 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint there goes on to the very draws it would have made.
     checkpoint_every : float
         Seconds between saves.
-    missing : {"error", "drop"}
-        What to do about rows with blank cells.
+    missing : {"impute", "drop", "error"}
+        What to do about blank cells: draw them along with everything else, given the other answers of their
+        row; leave their rows out; or refuse. Imputing takes them to be missing at random.
     constant : {"error", "keep", "drop"}
         What to do about columns with one level.
     drop_columns : list of names or numbers, optional
@@ -168,7 +169,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         callback: Callback | None = RunOptions.callback,
         checkpoint: str | os.PathLike[str] | None = RunOptions.checkpoint,
         checkpoint_every: float = RunOptions.checkpoint_every,
-        missing: str = "error",
+        missing: str = "impute",
         constant: str = "error",
         drop_columns: Sequence[str | int] | None = None,
         kinds: Mapping[str, str] | str | None = None,
@@ -511,6 +512,7 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
         tags.non_deterministic = False
         return tags
 

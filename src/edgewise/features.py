@@ -261,6 +261,8 @@ def sufficient_statistics(data: Data, features: Features) -> Statistics:
     >>> statistics.singles.tolist(), statistics.cliques.tolist()
     ([2.0, 3.0, 3.0], [2.0, 1.0, 2.0, 1.0])
     """
+    if data.unknown is not None:
+        raise DataError("Cells of the table are blank; read it with missing='drop' to sum its features.")
     if not isinstance(data, BinaryData):
         return level_statistics(data.values(), data.weights, data.scales, features)
     p = data.n_variables

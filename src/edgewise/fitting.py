@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from edgewise.blanks import statistics_of
 from edgewise.data import Data
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
@@ -20,6 +21,7 @@ from edgewise.features import (
     resolve_features,
     sufficient_statistics,
 )
+from edgewise.posterior.imputed import Imputed
 from edgewise.posterior.posterior import Posterior
 from edgewise.priors import Prior, ResolvedPrior
 from edgewise.run.chains import RunResult, run
@@ -68,9 +70,7 @@ def pose(data: Data, prior: Prior | None = None, features: FeatureArgument | Fea
         _check_strata(data, candidates, resolved)
         strata = tuple(sufficient_statistics(part, candidates) for part in data.parts())
         group_of = data.strata.layout.group_of
-    problem = Problem(
-        candidates, sufficient_statistics(data, candidates), resolved, rows, scales, strata, group_of
-    )
+    problem = Problem(candidates, statistics_of(data, candidates), resolved, rows, scales, strata, group_of)
     notes = {
         "data_digest": rows.digest(),
         "n_rows": data.n_rows,
@@ -86,6 +86,12 @@ def _check_strata(data: Data, candidates: Features, prior: ResolvedPrior) -> Non
     """Refuse what cannot be divided yet, with the way out."""
     assert data.strata is not None
     what = "Comparing groups" if data.strata.layout.compares else "Adjusting"
+    if data.unknown is not None:
+        cells = int(data.unknown_cells().sum())
+        raise DataError(
+            f"{what} takes complete rows, and {cells:,} cells are blank; leave their rows out with "
+            "missing='drop'."
+        )
     if not data.scales.all_binary:
         several = [name for name, scale in zip(data.names, data.scales) if scale.kind != BINARY]
         raise DataError(
@@ -123,9 +129,18 @@ def answer(
         result.edge_sums,
         result.counters,
         question.problem.scales,
+        _imputed(question, result),
     )
     posterior._result = result
     return posterior, result
+
+
+def _imputed(question: Question, result: RunResult) -> Imputed | None:
+    """What the chains have found of the blank cells, if there are any."""
+    patterns, rows = question.problem.blanks, question.problem.rows
+    if patterns is None or rows is None:
+        return None
+    return Imputed.of(patterns, rows.places, result.states, question.names, question.levels)
 
 
 def time_left(options: RunOptions, since: float) -> RunOptions:

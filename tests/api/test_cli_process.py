@@ -340,7 +340,7 @@ def test_house_votes_from_file_to_report_in_one_command(real_data: Path, tmp_pat
 def test_the_refusal_of_the_senate_gives_a_command_that_works(real_data: Path, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = real_data / "binary" / "senate109.csv.gz"
-    result = edgewise("fit", path, code=1)
+    result = edgewise("fit", path, "--missing", "error", code=1)
     assert "no row is complete, so that --missing drop alone would leave none" in result.stderr
     assert "most in 'CORZINE (D NJ)' (415), 'MENENDEZ (D NJ)' (379)" in result.stderr
     lines = result.stderr.strip().splitlines()

@@ -137,6 +137,7 @@ def small(kind):
     # Iterations of the langevin engine are cheap at any size, and some checks bring 30 columns.
     return kind(
         engine="langevin",
+        missing="error",
         chains=1,
         min_draws=4,
         max_draws=4,

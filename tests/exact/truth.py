@@ -10,6 +10,8 @@ What is left is done by importance sampling around the mode: a multivariate t pr
 at the mode, driven by scrambled Sobol points. Independent scramblings ("replicates") give the standard
 error. Nothing here is shared with the package except the containers of candidates, sums, prior and scales.
 
+Rows with blanks are likely to the extent of all the states that fit their answers, summed.
+
 With more levels than two a candidate may have several parameters, all active or none: `mean` and `sd` are
 then those of the parameters, in the order of a model's.
 """
@@ -18,7 +20,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from inclusion_truth import log_model_prior, rates
@@ -41,7 +44,8 @@ class Truth:
     `inclusion` are the P(Y = 1 | D) of the M candidates with their numerical standard errors
     `inclusion_error`; `mean` and `sd` are those of A given inclusion (NaN where never included); `graphs`
     (G, M) are the enumerated graphs with their `probability`, `log_evidence` and `standard_error` of the
-    log evidence (NaN where only Laplace's approximation was used).
+    log evidence (NaN where only Laplace's approximation was used). `cells` are the probabilities of the
+    levels of the blank cells of every partial row, one after the other.
     """
 
     inclusion: np.ndarray
@@ -60,6 +64,7 @@ class Truth:
     probability: np.ndarray
     log_evidence: np.ndarray
     standard_error: np.ndarray
+    cells: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def state_features(features: Features, scales: Scales | None = None) -> np.ndarray:
@@ -128,6 +133,7 @@ class _Target:
     statistics: Statistics
     prior: ResolvedPrior
     scales: Scales | None = None
+    partial: Sequence[tuple[float, Sequence[int]]] = ()
     table: np.ndarray = field(init=False)
     sums: np.ndarray = field(init=False)
     first: int = field(init=False)
@@ -136,6 +142,40 @@ class _Target:
         self.table = state_features(self.features, self.scales)
         self.first = self.features.n_variables if self.scales is None else self.scales.n_biases
         self.sums = np.concatenate([self.statistics.singles, self.statistics.cliques])
+        levels = [2] * self.features.n_variables if self.scales is None else self.scales.levels
+        states = np.array(list(itertools.product(*map(range, levels))))
+        # Which states fit each partial row, and have each level of each of its blank cells.
+        fits, with_level, row_of_cell = [], [], []
+        for number, (_, row) in enumerate(self.partial):
+            blank = np.array(row) < 0
+            fits.append(((states == row) | blank).all(axis=1))
+            for i in np.flatnonzero(blank):
+                with_level += [fits[-1] & (states[:, i] == c) for c in range(levels[i])]
+                row_of_cell += [number] * int(levels[i])
+        size = len(states)
+        self.fits = np.array(fits, float).reshape(-1, size).T
+        self.counts = np.array([count for count, _ in self.partial], float)
+        self.with_level = np.array(with_level, float).reshape(-1, size).T
+        self.row_of_cell = np.array(row_of_cell, int)
+
+    def seen(self, logits: np.ndarray) -> np.ndarray:
+        """Log sums over the states that fit the partial rows."""
+        top = logits.max(axis=1)
+        fitting = np.exp(logits - top[:, None]) @ self.fits
+        return np.log(np.maximum(fitting, 1e-300)) @ self.counts + top * self.counts.sum()
+
+    def expected(self, logits: np.ndarray) -> np.ndarray:
+        """Sums of the features over the complete rows, and what they are expected to be in the others."""
+        weight = np.exp(logits - logits.max(axis=1)[:, None])
+        share = self.counts / np.maximum(weight @ self.fits, 1e-300)
+        return self.sums + (weight * (share @ self.fits.T)) @ self.table
+
+    def cell_chances(self, theta: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Probabilities of the levels of all blank cells, for rows of parameters."""
+        logits = theta @ self.table[:, columns].T
+        weight = np.exp(logits - logits.max(axis=1)[:, None])
+        fitting = np.maximum(weight @ self.fits, 1e-300)
+        return (weight @ self.with_level) / fitting[:, self.row_of_cell]
 
     def log_density(self, biases: np.ndarray, values: np.ndarray, active: np.ndarray) -> np.ndarray:
         """For rows of `biases` and of the `values` of the cliques `active`."""
@@ -145,7 +185,7 @@ class _Target:
         logits = theta @ self.table[:, columns].T
         top = logits.max(axis=1)
         log_z = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
-        likelihood = theta @ self.sums[columns] - self.statistics.n_rows * log_z
+        likelihood = theta @ self.sums[columns] - self.statistics.n_rows * log_z + self.seen(logits)
         sd = self.prior.bias_sd
         bias = -0.5 * (biases**2).sum(axis=1) / sd**2 - p * math.log(sd * math.sqrt(2 * math.pi))
         return likelihood + bias + self.log_slab(values, active)
@@ -236,7 +276,7 @@ def _modes(target: _Target, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
             [target.log_slab(row[None, p:][:, on], np.flatnonzero(on))[0] for row, on in zip(theta, graphs)]
         )
         bias = -0.5 * (theta[:, :p] ** 2).sum(axis=1) / target.prior.bias_sd**2
-        return theta @ sums - rows * special.logsumexp(logits, axis=1) + bias + slab
+        return theta @ sums - rows * special.logsumexp(logits, axis=1) + target.seen(logits) + bias + slab
 
     def slopes(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         probability = special.softmax(theta @ table.T, axis=1)
@@ -250,10 +290,12 @@ def _modes(target: _Target, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         centre = np.zeros(size)
         centre[p:] = target.centre(np.arange(size - p))
         curvature = rows * covariance
+        # The curvature stays that of complete rows, which is larger: steps are shorter, and end.
+        expected = target.expected(theta @ table.T)
         curvature[:, diagonal, diagonal] += precision
         curvature *= mask[:, :, None] & mask[:, None, :]
         curvature[:, diagonal, diagonal] += ~mask
-        return (sums - rows * means - precision * (theta - centre)) * mask, curvature, slab
+        return (expected - rows * means - precision * (theta - centre)) * mask, curvature, slab
 
     theta = np.zeros((batch, size))
     current = value(theta)
@@ -326,6 +368,7 @@ def enumerate_posterior(
     neglect: float | None = None,
     seed: int = 0,
     scales: Scales | None = None,
+    partial: Sequence[tuple[float, Sequence[int]]] = (),
 ) -> Truth:
     """Enumerate all graphs over at most about 15 free candidates.
 
@@ -341,8 +384,10 @@ def enumerate_posterior(
         that approximation: with 2^15 graphs most need no sampling.
     seed : int
         Seed of the scramblings.
+    partial : sequence of (count, levels)
+        Rows with blanks, which are -1: `statistics` then has the sums of the other rows, but counts all.
     """
-    target = _Target(features, statistics, prior, scales)
+    target = _Target(features, statistics, prior, scales, partial)
     owner = owners(features, scales)
     p, n_parameters = target.first, len(owner)
     graphs = all_graphs(prior)
@@ -354,6 +399,7 @@ def enumerate_posterior(
     first = np.zeros((count, p + n_parameters))
     second = np.zeros((count, p + n_parameters))
     scale = np.empty((count, 2))
+    chances = np.zeros((count, len(target.row_of_cell)))
     laplace = np.empty(count)
     modes, factors = [], []
     for start in range(0, count, 512):
@@ -362,6 +408,9 @@ def enumerate_posterior(
         chosen = [np.concatenate([np.arange(p), p + np.flatnonzero(graph[owner])]) for graph in graphs[batch]]
         for row, columns in enumerate(chosen):
             factor = np.linalg.cholesky(np.linalg.inv(curvature[row][np.ix_(columns, columns)]))
+            if partial:
+                # Less is known than with complete rows.
+                factor *= math.sqrt(1.5)
             mode = theta[row, columns]
             peak = target.log_density(mode[None, :p], mode[None, p:], columns[p:] - p)[0]
             laplace[start + row] = (
@@ -405,9 +454,12 @@ def enumerate_posterior(
         evidence[graph] = top + np.log(means)
         weight /= weight.sum()
         first[graph, columns], second[graph, columns] = weight @ theta, weight @ theta**2
+        if partial:
+            chances[graph] = weight @ target.cell_chances(theta, columns)
         moments = target.scale_moments(*target.shared_terms(theta[:, p:], active))
         scale[graph] = [weight @ moment for moment in moments]
-    return _summarise(p, owner, prior, graphs, log_prior, evidence, error, first, second, scale)
+    found = _summarise(p, owner, prior, graphs, log_prior, evidence, error, first, second, scale)
+    return replace(found, cells=found.probability @ chances)
 
 
 def _summarise(

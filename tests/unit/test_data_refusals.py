@@ -171,7 +171,7 @@ IN_MEMORY: dict[str, tuple[Callable[[], Any], dict[str, Any], list[str]]] = {
     "weights of zero": (lambda: GOOD, {"sample_weight": [0, 0, 0, 0]}, ["every sample_weight is zero"]),
     "weights of words": (lambda: GOOD, {"sample_weight": list("abcd")}, ["must hold numbers"]),
     "a weight column that is not there": (lambda: frame(), {"sample_weight": "count"}, ["column 'count'"]),
-    "an unknown way with blanks": (lambda: GOOD, {"missing": "impute"}, ["'error', 'drop'", "'impute'"]),
+    "an unknown way with blanks": (lambda: GOOD, {"missing": "guess"}, ["'error', 'drop'", "'guess'"]),
     "an unknown way with constants": (lambda: GOOD, {"constant": True}, ["'keep'", "not True"]),
     "a sparse vector": (lambda: scipy.sparse.coo_array(np.array([0, 1])), {}, ["1 dimension", "2-D"]),
     "sparse complex numbers": (lambda: scipy.sparse.csr_array(GOOD.astype(complex)), {}, ["complex128"]),

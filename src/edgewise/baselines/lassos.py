@@ -62,6 +62,11 @@ class _Lasso(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} takes variables with two levels, and {several!r} has more; cut it in "
                 "two (read_data with cut=... or binarize=...), or use SpikeSlabMRF."
             )
+        if data.unknown is not None:
+            raise DataError(
+                f"{type(self).__name__} takes complete rows only; leave those with blanks out with "
+                "missing='drop'."
+            )
         values = data.values()
         rows = Rows.collect(values, data.weights)
         grid = lambda_grid(self._kind, rows, self.n_lambdas, self.lambda_ratio)

@@ -23,7 +23,7 @@ def fit(
     compare_groups: options.CompareGroups = None,
     adjust: options.Adjust = None,
     bins: options.Bins = None,
-    missing: options.MissingCells = options.Missing.error,
+    missing: options.MissingCells = options.Missing.impute,
     constant: options.ConstantColumns = options.Constant.error,
     weights: options.Weights = None,
     ordinal: options.Ordinal = None,

@@ -99,7 +99,7 @@ def plot(
     data: Annotated[
         str | None, typer.Option(help="For predictive: the table to compare with.", show_default=False)
     ] = None,
-    missing: options.MissingCells = options.Missing.error,
+    missing: options.SameMissingCells = None,
     check: Annotated[
         str | None,
         typer.Option(help="For predictive: pairs, means, triples or ones.", show_default="pairs"),
@@ -211,7 +211,7 @@ def report(
         typer.Option(help="The table of the fit; adds the predictive check and groups.", show_default=False),
     ] = None,
     group: options.Group = None,
-    missing: options.MissingCells = options.Missing.error,
+    missing: options.SameMissingCells = None,
     weights: options.Weights = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", show_default=False)] = None,
     grid: options.Grid = None,

@@ -42,7 +42,7 @@ def open_posterior(path: Path) -> Posterior:
 def read_same_data(
     source: str,
     posterior: Posterior,
-    missing: Missing = Missing.error,
+    missing: Missing | None = None,
     group: str | None = None,
     weights: str | None = None,
 ) -> TableData:
@@ -57,7 +57,7 @@ def read_same_data(
             columns=list(posterior.names),
             group=group,
             sample_weight=weights,
-            missing=missing.value,
+            missing=(_missing_in(posterior) if missing is None else missing).value,
             constant="keep",
             **_as_in_the_fit(posterior),
         )
@@ -76,6 +76,12 @@ def read_same_data(
             "Note",
         )
     return data
+
+
+def _missing_in(posterior: Posterior) -> Missing:
+    """What the fit did about blank cells, as far as it met any."""
+    dropped = any("are complete and stay" in str(note) for note in posterior.info.get("notes", ()))
+    return Missing.drop if dropped else Missing.impute
 
 
 def _as_in_the_fit(posterior: Posterior) -> dict[str, Any]:

@@ -43,8 +43,9 @@ PLOT_KINDS = (
 class Missing(StrEnum):
     """What to do about blank cells."""
 
-    error = "error"
+    impute = "impute"
     drop = "drop"
+    error = "error"
 
 
 class Constant(StrEnum):
@@ -233,7 +234,19 @@ DropColumns = Annotated[
     ),
 ]
 MissingCells = Annotated[
-    Missing, typer.Option(help="Rows with blank cells: an error, or left out.", rich_help_panel=DATA)
+    Missing,
+    typer.Option(
+        help="Blank cells: drawn along with everything else, their rows left out, or an error.",
+        rich_help_panel=DATA,
+    ),
+]
+SameMissingCells = Annotated[
+    Missing | None,
+    typer.Option(
+        help="Blank cells of these rows: drawn given the rest, their rows left out, or an error; by default "
+        "as in the fit.",
+        rich_help_panel=DATA,
+    ),
 ]
 ConstantColumns = Annotated[
     Constant, typer.Option(help="Columns with one level: an error, kept or left out.", rich_help_panel=DATA)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from edgewise.priors import Prior
 
 CHECKPOINT = "checkpoint"
+IMPUTED = "imputed.csv"
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     from edgewise.fitting import answer, pose, time_left
     from edgewise.posterior.diagnostics import diagnose
     from edgewise.report.build import build_report, write_page
-    from edgewise.report.tables import write_edges_csv, write_groups_csv
+    from edgewise.report.tables import write_edges_csv, write_groups_csv, write_imputed_csv
 
     # What is wrong with engine, candidates or prior is better known before anything is written.
     started = time.monotonic()
@@ -179,6 +180,8 @@ def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     write_edges_csv(posterior, request.directory / "edges.csv", coding=request.coding)
     if posterior.groups:
         write_groups_csv(posterior, request.directory / "groups.csv")
+    if write_imputed_csv(posterior, request.directory / IMPUTED) is None:
+        (request.directory / IMPUTED).unlink(missing_ok=True)  # of the fit that this one replaces
     asked = options.target_ess
     found = diagnose(posterior, asked if isinstance(asked, float | int) else TARGET_ESS)
     page = build_report(
@@ -203,7 +206,13 @@ def finish(posterior: Posterior, found: Diagnostics, request: Request) -> None:
     from edgewise.cli import shown
 
     directory = request.directory
-    written = ["posterior.nc", "edges.csv", *(["groups.csv"] if posterior.groups else []), "report.html"]
+    written = [
+        "posterior.nc",
+        "edges.csv",
+        *(["groups.csv"] if posterior.groups else []),
+        *([IMPUTED] if posterior.imputed else []),
+        "report.html",
+    ]
     files = {name: str(directory / name) for name in written}
     if request.json:
         result = shown.posterior_as_dict(posterior, found, request.coding)

@@ -25,7 +25,7 @@ from edgewise.data.problems import (
     counted,
     listing,
 )
-from edgewise.data.remedy import blank_problem, columns_to_leave_out, complete_rows
+from edgewise.data.remedy import blank_problem, columns_to_leave_out, complete_rows, silent_rows
 from edgewise.data.selection import Selection, as_list, select
 from edgewise.data.several import Several, settle
 from edgewise.data.sources import open_table
@@ -36,6 +36,7 @@ from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.reading import physical_memory
 from edgewise.scales import BINARY, NOMINAL, Scale, Scales
 
+WAYS_WITH_BLANKS = ("error", "drop", "impute")
 CELL_BYTES = 24  # of a column while it is read: the cells, their levels, their bits
 
 
@@ -73,8 +74,9 @@ def read_data(
         Take only these columns, or all but these.
     group : str or int, optional
         A column that labels the rows and is not a variable.
-    missing : {"error", "drop"}
-        Whether a blank cell is an error or its row is left out.
+    missing : {"error", "drop", "impute"}
+        Whether a blank cell is an error, its row is left out, or it stays blank, to be drawn by the fit
+        along with everything else. Rows without any answer are then left out.
     constant : {"error", "keep", "drop"}
         Whether a column with one level is an error, kept (the prior alone then speaks about its other
         level) or left out.
@@ -121,7 +123,7 @@ def read_data(
     >>> data.names, data.levels[0], data.values().tolist()
     (('rain', 'umbrella'), ('no', 'yes'), [[0, 0], [1, 1], [1, 0]])
     """
-    _check_choice("missing", missing, ("error", "drop"))
+    _check_choice("missing", missing, WAYS_WITH_BLANKS)
     _check_choice("constant", constant, ("error", "keep", "drop"))
     wanted = (kinds, levels, blank, cut, binarize)
     if isinstance(source, Data):
@@ -308,7 +310,9 @@ class _Reading:
         """Rows that count: None for all of them."""
         n_rows = self.table.n_rows
         keep = None
-        if self.blanks:
+        if self.blanks and self.missing == "impute":
+            keep = self._rows_with_answers(weights)
+        elif self.blanks:
             complete = complete_rows(self.blanks, n_rows)
             if self.missing == "drop" and complete.any():
                 keep = complete
@@ -325,11 +329,34 @@ class _Reading:
             keep = counting if keep is None else keep & counting
             self.notes.append(f"{counted(int((~counting).sum()), 'row')} of weight zero left out")
             if not keep.any():
+                which = "row with an answer" if self.missing == "impute" else "complete row"
                 self.problems.append(
-                    Fault(WEIGHTS, "every complete row has the weight zero, so that no row counts.")
+                    Fault(WEIGHTS, f"every {which} has the weight zero, so that no row counts.")
                 )
                 return None
         return keep
+
+    def _rows_with_answers(self, weights: np.ndarray | None) -> np.ndarray | None:
+        """Rows that say something, where blanks stay: None for all of them."""
+        n_rows = self.table.n_rows
+        silent = silent_rows(self.blanks, n_rows, len(self.names))
+        if weights is not None:
+            doubtful = ~complete_rows(self.blanks, n_rows) & ~silent & (weights % 1 != 0)
+            if doubtful.any():
+                row = int(np.flatnonzero(doubtful)[0])
+                column = next(k for k, bits in self.blanks.items() if bits[row // 8] >> (7 - row % 8) & 1)
+                text = (
+                    f"sample_weight is {weights[row]:g} at {self.table.where(row)}, where column "
+                    f"{self.names[column]!r} is blank; a row with blanks stands for a whole number of rows, "
+                    "each with answers of its own. Round such weights, or leave these rows out with "
+                    "missing='drop'."
+                )
+                self.problems.append(Fault(WEIGHTS, text, (self.names[column],)))
+        if not silent.any():
+            return None
+        count = int(silent.sum())
+        self.notes.append(f"{counted(count, 'row')} without any answer left out")
+        return ~silent
 
     def _constant_columns(self, keep: np.ndarray | None) -> list[int]:
         fixed = self._fixed(keep, range(len(self.names)))
@@ -396,10 +423,11 @@ class _Reading:
         ):
             return TableError(self.table.origin, self.problems)
         n_rows = self.table.n_rows
-        emptiest = set(columns_to_leave_out(self.blanks, n_rows, len(usable)) if self.blanks else [])
+        dropping = bool(self.blanks) and self.missing != "impute"
+        emptiest = set(columns_to_leave_out(self.blanks, n_rows, len(usable)) if dropping else [])
         rest = [position for position in usable if position not in emptiest]
         # Blanks are of usable columns only.
-        blanks = {position: bits for position, bits in self.blanks.items() if position not in emptiest}
+        blanks = {k: bits for k, bits in self.blanks.items() if k not in emptiest} if dropping else {}
         keep = complete_rows(blanks, n_rows) if blanks else None
         fixed = self._fixed(keep, rest) if self.constant != "keep" else []
         rows_left = n_rows if keep is None else int(keep.sum())
@@ -453,8 +481,11 @@ class _Reading:
         }
         if keep is None:
             shared["weights"] = weights
+        shared |= self._blank_cells(order, keep, names)
         if len(pairs) == len(names):
             packed = self._packed(order, keep)
+            if "unknown" in shared:
+                packed &= ~shared["unknown"]
             self._warn_of_twins(twin_note(names, list(packed), [1] * len(names), n_rows))
             return BinaryData(packed=packed, notes=tuple(self.notes), **shared)
         codes = np.empty((len(names), n_rows), np.uint8)
@@ -463,9 +494,36 @@ class _Reading:
                 codes[k] = np.unpackbits(self._packed([position], keep)[0], count=n_rows)
             else:
                 codes[k] = self.settled[position]
+        if "unknown" in shared:
+            codes[np.unpackbits(shared["unknown"], axis=1, count=n_rows).view(bool)] = 0
         tops = [0 if scale.kind == NOMINAL else scale.n_levels - 1 for scale in scales]
         self._warn_of_twins(twin_note(names, list(codes), tops, None))
         return LevelData(codes=codes, scales=Scales(tuple(scales)), notes=tuple(self.notes), **shared)
+
+    def _blank_cells(
+        self, order: list[int], keep: np.ndarray | None, names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Which cells are blank in the rows that count, and where these rows stand in the source."""
+        n_rows = self.table.n_rows if keep is None else int(keep.sum())
+        unknown = np.zeros((len(order), (n_rows + 7) // 8), np.uint8)
+        counts = {}
+        for k, position in enumerate(order):
+            if position in self.blanks:
+                bits = self.blanks[position]
+                if keep is not None:
+                    bits = np.packbits(np.unpackbits(bits, count=self.table.n_rows).view(bool)[keep])
+                unknown[k] = bits
+                counts[names[k]] = int(np.bitwise_count(bits).sum())
+        counts = {name: count for name, count in counts.items() if count}
+        if not counts:
+            return {}
+        worst = sorted(counts, key=lambda name: -counts[name])
+        self.notes.append(
+            f"{counted(sum(counts.values()), 'blank cell')} imputed: "
+            + listing([f"{name!r} ({counts[name]:,})" for name in worst])
+        )
+        places = {} if keep is None else {"places": np.flatnonzero(keep)}
+        return {"unknown": unknown, **places}
 
     def _settle(self, order: list[int], keep: np.ndarray | None) -> list[Scale]:
         """The scales of the columns, now that the rows that count are known."""

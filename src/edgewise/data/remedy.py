@@ -17,6 +17,16 @@ def complete_rows(blanks: Mapping[int, np.ndarray], n_rows: int) -> np.ndarray:
     return ~np.unpackbits(incomplete, count=n_rows).view(bool)
 
 
+def silent_rows(blanks: Mapping[int, np.ndarray], n_rows: int, n_columns: int) -> np.ndarray:
+    """Which rows have no answer at all."""
+    if len(blanks) < n_columns:
+        return np.zeros(n_rows, bool)
+    silent = np.full((n_rows + 7) // 8, 255, np.uint8)
+    for bits in blanks.values():
+        silent &= bits
+    return np.unpackbits(silent, count=n_rows).view(bool)
+
+
 def blank_problem(
     blanks: Mapping[int, np.ndarray], names: Sequence[str], n_rows: int, dropping: bool
 ) -> Fault:

@@ -56,7 +56,11 @@ def encode_rows(
                 "the data",
                 [Fault(LEVELS, "the levels are not those of the model; give the rows as they are.")],
             )
-        return source.values().astype(np.int8)
+        unknown = source.unknown_cells()
+        if unknown.any() and not allow_missing:
+            text = f"{counted(int(unknown.sum()), 'cell')} blank; read the rows with missing='drop'."
+            raise TableError("the data", [Fault(MISSING, text)])
+        return np.where(unknown, np.int8(-1), source.values().astype(np.int8))
     table = open_table(source)
     places = _places(table, names, allow_missing)
     cut = {place for place, labels in zip(places, levels) if place is not None and cut_behind(labels)}

@@ -38,6 +38,11 @@ class Data:
         Labels that the user says are blanks.
     strata : Strata, optional
         Groups that are compared and covariates that are adjusted for, with the stratum of every row.
+    unknown : uint8 array (p, ceil(n_rows / 8)), optional
+        ``numpy.packbits`` of the cells that are blank, column by column, where blanks stay: their levels are
+        zero and mean nothing. None where the table is complete.
+    places : int64 array (n_rows,), optional
+        The row of the source that each row is, counted from 0; None where all rows of the source are here.
 
     Examples
     --------
@@ -51,7 +56,7 @@ class Data:
     [[1, 0], [0, 0], [1, 1]]
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("weights",)
+    _arrays: ClassVar[tuple[str, ...]] = ("weights", "unknown", "places")
 
     names: tuple[str, ...]
     n_rows: int
@@ -62,6 +67,8 @@ class Data:
     group_name: str | None = None
     blanks: tuple[Any, ...] = ()
     strata: Strata | None = None
+    unknown: np.ndarray | None = None
+    places: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name in self._arrays:
@@ -121,12 +128,26 @@ class Data:
         weights = None if self.weights is None else self.weights[chosen]
         return replace(
             self, n_rows=int(chosen.sum()), weights=weights, group=None, group_name=None, strata=None,
+            unknown=None, places=None,
             **self._chosen_cells(chosen),
         )  # fmt: skip
 
     def _chosen_cells(self, chosen: np.ndarray) -> dict[str, Any]:
         """The cells of some rows, by the name of their array."""
         raise NotImplementedError
+
+    def unknown_cells(self, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Which cells of the rows `start` to `stop` are blank: bool (rows, p)."""
+        start, stop, _ = slice(start, stop).indices(self.n_rows)
+        if self.unknown is None or stop <= start:
+            return np.zeros((max(0, stop - start), self.n_variables), bool)
+        first = start // 8
+        bits = np.unpackbits(self.unknown[:, first : (stop + 7) // 8], axis=1, count=stop - 8 * first)
+        return np.ascontiguousarray(bits[:, start - 8 * first :].T.view(bool))
+
+    def row_number(self, row: int) -> int:
+        """The row of the source that a row is, counted from 1."""
+        return int(row if self.places is None else self.places[row]) + 1
 
     def digest(self) -> str:
         """SHA-256 of names, levels, values and weights: equal data, equal digest, on every machine."""
@@ -142,6 +163,9 @@ class Data:
         if self.strata is not None:
             total.update(json.dumps(self.strata.layout.to_dict(), ensure_ascii=True).encode())
             total.update(np.ascontiguousarray(self.strata.of_row, "<i8").tobytes())
+        if self.unknown is not None:
+            total.update(b"blank")
+            total.update(np.ascontiguousarray(self.unknown).tobytes())
         return total.hexdigest()
 
     def _heading(self) -> list[Any]:
@@ -178,7 +202,7 @@ class BinaryData(Data):
     ((('n', 'y'), ('n', 'y')), [[1, 0], [0, 0], [1, 1]])
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("packed", "weights")
+    _arrays: ClassVar[tuple[str, ...]] = ("packed", "weights", "unknown", "places")
 
     packed: np.ndarray
 
@@ -232,7 +256,7 @@ class LevelData(Data):
     [[0, 0], [2, 1], [1, 1], [1, 0]]
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("codes", "weights")
+    _arrays: ClassVar[tuple[str, ...]] = ("codes", "weights", "unknown", "places")
 
     codes: np.ndarray
     scales: Scales

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.draws.draws import Draws
+from edgewise.engines.blanks import bind_blanks, check_blanks, first_fillings
 from edgewise.engines.protocol import STARTS, Problem
 from edgewise.errors import DataError
 from edgewise.kernels import codes
@@ -22,6 +23,8 @@ from edgewise.priors.communities import BlockLayout
 # What a recorder holds before its draws are handed over: some megabytes.
 RECORDER_ENTRIES = 1 << 18
 RECORDER_DRAWS = 1024
+# Of the seed from which the first fillings of blanks are drawn.
+BLANKS_KEY = 17
 
 
 def read_settings(cls: type, engine: str, given: Mapping[str, Any] | None) -> Any:
@@ -129,6 +132,8 @@ class ChainEngine:
     takes_levels: ClassVar[bool] = False
     takes_any_prior: ClassVar[bool] = True
     takes_strata: ClassVar[bool] = False
+    # An engine that draws blank cells says so for itself: its kernels have to do it.
+    takes_blanks: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -160,6 +165,7 @@ class ChainEngine:
                 f"The {self.name} engine neither compares groups nor adjusts; use engine='exact' or "
                 "'auto', with at most 20 variables."
             )
+        check_blanks(type(self), problem)
         self.problem = problem
         self.settings = read_settings(self.Settings, self.name, settings)
         self.warm_up = int(self.settings.warm_up)
@@ -184,6 +190,7 @@ class LineEngine(ChainEngine):
     adapt_every: ClassVar[int] = 50
     _rules: Any
     _chain: Any
+    _blanks: Any
     _work: Any
     _source: Any
     _scan: Any
@@ -226,6 +233,7 @@ class LineEngine(ChainEngine):
             "stream": scalar_stream(stream_seed),
             "tallies": np.zeros((codes.TALLIES, n_cliques)),
             "counters": np.zeros(codes.COUNTERS),
+            **first_fillings(problem, np.random.default_rng(child(own_seed, BLANKS_KEY))),
         }
         self._arrays |= self._beside()
         self._bind()
@@ -259,6 +267,7 @@ class LineEngine(ChainEngine):
             prior=prior_rules(self.problem.prior, arrays),
         )
         self._sums = Sums(arrays["rows"], arrays["singles"], arrays["sums"])
+        self._blanks = bind_blanks(self.problem, arrays, arrays["singles"][0], arrays["sums"][0])
         graph = empty_graph(members, self.problem.prior.status, p)
         moving = ("degree", "adjacent", "listed", "place", "counts")
         graph = graph._replace(**{name: arrays[name] for name in moving})
@@ -377,6 +386,7 @@ class LineEngine(ChainEngine):
             self._source,
             self._scan,
             self._work,
+            self._blanks,
             self._after_warm_up(),
             iterations,
             thin,
@@ -409,8 +419,9 @@ class LineEngine(ChainEngine):
         }
 
     def _end_warm_up(self) -> None:
-        self._arrays["tallies"][:] = 0.0
-        self._arrays["counters"][:] = 0.0
+        for name in ("tallies", "counters", "blanks.tracks", "blanks.ticks"):
+            if name in self._arrays:
+                self._arrays[name][:] = 0
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole chain as plain arrays."""
@@ -458,4 +469,9 @@ class LineEngine(ChainEngine):
 
 def children(seed: np.random.SeedSequence, count: int) -> list[np.random.SeedSequence]:
     """Children by key: unlike spawn(), the same ones when asked again."""
-    return [np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, k)) for k in range(count)]
+    return [child(seed, key) for key in range(count)]
+
+
+def child(seed: np.random.SeedSequence, key: int) -> np.random.SeedSequence:
+    """One child by its key."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, key))

@@ -30,6 +30,7 @@ class ExactEngine(LineEngine):
     name: ClassVar[str] = "exact"
     Settings: ClassVar[type] = ExactSettings
     takes_strata: ClassVar[bool] = True
+    takes_blanks: ClassVar[bool] = True
 
     def __new__(cls, problem: Problem | None = None, *arguments: Any, **named: Any) -> Any:
         """A chain on the table of 2^p states, or on that of any levels where variables have more."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.draws.draws import Draws
+from edgewise.engines.blanks import lean_blanks, typical_sums, wanted_sums
 from edgewise.engines.common import read_settings
 from edgewise.engines.levels import RECORDED_BLOCKS, LevelEngine
 from edgewise.engines.protocol import Problem
@@ -64,6 +65,7 @@ class LevelSurrogateEngine(LevelEngine):
     name: ClassVar[str] = "surrogate"
     Settings: ClassVar[type] = LevelSurrogateSettings
     takes_levels: ClassVar[bool] = True
+    takes_blanks: ClassVar[bool] = True
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
@@ -118,7 +120,9 @@ class LevelSurrogateEngine(LevelEngine):
             self.warm_up = int(knowledge["end"][0])
         own = first_surrogate(self._candidates, self._offset, self.scales.n_biases)
         own = own if knowledge is None else dict(knowledge)
-        self._surrogate = LevelSurrogate(*(own[name] for name in LevelSurrogate._fields))
+        surrogate = LevelSurrogate(*(own[name] for name in LevelSurrogate._fields))
+        places = self._places_of_sums()
+        self._blanks, self._surrogate = lean_blanks(self._blanks, self.problem, surrogate, own, places)
         largest = int(np.diff(self._offset).max(initial=1))
         self._walk = Walk(
             np.zeros(total),
@@ -128,6 +132,12 @@ class LevelSurrogateEngine(LevelEngine):
             np.zeros(largest),
         )
         self._weight = np.zeros((self.settings.particles, int(self.scales.levels.max())))
+
+    def _places_of_sums(self) -> np.ndarray:
+        """Where the sums of the parameters in play lie among those of all candidates."""
+        start = self._rules.weight_start
+        parts = [np.arange(start[a], start[a + 1]) for a in self._candidates]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def _renew(self) -> None:
         pass
@@ -263,7 +273,7 @@ class LevelSurrogateEngine(LevelEngine):
         self._recorded = BlockRecorder(np.zeros(draws + 1, np.int64), np.zeros(room))
         return walk_levels(
             int(self.settings.sweeps), self._rules, self._chain, self._surrogate, self._walk,
-            self._after_warm_up(), iterations, thin, recorder, self._recorded,
+            self._blanks, self._after_warm_up(), iterations, thin, recorder, self._recorded,
         )  # fmt: skip
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
@@ -280,6 +290,7 @@ class LevelSurrogateEngine(LevelEngine):
         """What the chains, met in these states, know together, and whether they go on learning."""
         chosen = read_settings(cls.Settings, cls.name, settings)
         rounds = 1 if before is None else int(before["round"][0]) + 1
+        problem, sums = typical_sums(problem, states, "feature_singles", "feature_sums")
         candidates, offset = in_play(problem)
         draws = sum(int(state["lesson.filled"][0]) for state in states)
         phi = np.sum([state["lesson.phi"].sum(axis=0) for state in states], axis=0) / draws
@@ -292,6 +303,7 @@ class LevelSurrogateEngine(LevelEngine):
         caution = CAUTION[rounds - 1] if rounds <= len(CAUTION) else 1.0
         made = regression(problem, candidates, offset, phi, mean, covariance, caution)
         return made | {
+            **sums,
             "phi": phi,
             "mean": mean,
             "covariance": covariance,
@@ -347,6 +359,7 @@ class LevelSurrogateEngine(LevelEngine):
             "round": np.zeros(1, np.int64),
             "end": np.zeros(1, np.int64),
             "last": np.zeros(1, bool),
+            **wanted_sums(problem),
         }
         for name, like in wanted.items():
             if knowledge[name].dtype != like.dtype or knowledge[name].shape != like.shape:

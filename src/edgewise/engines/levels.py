@@ -12,7 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.common import LineEngine, children, is_free, prior_rules, prior_state
+from edgewise.engines.blanks import bind_blanks, first_fillings
+from edgewise.engines.common import (
+    BLANKS_KEY,
+    LineEngine,
+    child,
+    children,
+    is_free,
+    prior_rules,
+    prior_state,
+)
 from edgewise.engines.protocol import Problem
 from edgewise.engines.settings import ExactSettings
 from edgewise.errors import DataError
@@ -62,6 +71,7 @@ class LevelEngine(LineEngine):
     name: ClassVar[str] = "exact"
     Settings: ClassVar[type] = ExactSettings
     takes_levels: ClassVar[bool] = True
+    takes_blanks: ClassVar[bool] = True
     scales: Scales
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
@@ -104,6 +114,7 @@ class LevelEngine(LineEngine):
             "stream": scalar_stream(stream_seed),
             "tallies": np.zeros((codes.TALLIES, n_cliques)),
             "counters": np.zeros(codes.COUNTERS),
+            **first_fillings(problem, np.random.default_rng(child(own_seed, BLANKS_KEY))),
         }
         self._bind()
         self._place_start(start, np.random.default_rng(start_seed))
@@ -173,6 +184,7 @@ class LevelEngine(LineEngine):
         )
         self._basis = basis
         self._sums = Sums(arrays["rows"], arrays["feature_singles"], arrays["feature_sums"])
+        self._blanks = bind_blanks(self.problem, arrays, arrays["feature_singles"], arrays["feature_sums"])
         moving = ("degree", "adjacent", "listed", "place", "counts")
         graph = self._empty_graph()._replace(**{name: arrays[name] for name in moving})
         own = {name: arrays[name] for name in LevelChain._fields if name != "graph"}
@@ -264,6 +276,7 @@ class LevelEngine(LineEngine):
             self._scan,
             self._work,
             self._potentials,
+            self._blanks,
             self._after_warm_up(),
             iterations,
             thin,

@@ -73,6 +73,7 @@ class ParticleEngine(LineEngine):
 
     name: ClassVar[str] = "particle"
     Settings: ClassVar[type] = ParticleSettings
+    takes_blanks: ClassVar[bool] = True
 
     def _rounded(self, n: float) -> int:
         p = self.problem.features.n_variables

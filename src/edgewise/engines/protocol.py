@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from edgewise.blanks import Patterns, filled_statistics, patterns_of
 from edgewise.data.table import Data
 from edgewise.draws.draws import Draws
 from edgewise.features import Features, Statistics
@@ -65,6 +67,23 @@ class Problem:
     def all_binary(self) -> bool:
         """Whether every variable has two levels."""
         return self.scales is None or self.scales.all_binary
+
+    @property
+    def scales_or_binary(self) -> Scales:
+        """The levels of the variables, two each where nothing else is said."""
+        return Scales.binary(self.features.n_variables) if self.scales is None else self.scales
+
+    @cached_property
+    def blanks(self) -> Patterns | None:
+        """The rows with blank cells; None where the table is complete."""
+        return None if self.rows is None else patterns_of(self.rows)
+
+    @cached_property
+    def known_sums(self) -> Statistics | None:
+        """The sums of what contains no blank; None where the table is complete."""
+        if self.rows is None or self.blanks is None:
+            return None
+        return filled_statistics(self.rows, self.features, mean=False)
 
     @property
     def n_biases(self) -> int:

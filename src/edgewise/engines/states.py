@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.engines.blanks import check_fillings
 from edgewise.engines.common import ChainEngine, is_free
 from edgewise.engines.protocol import Engine, Problem
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, MODEL_STATE
@@ -71,6 +72,7 @@ def check_state(
             problem.prior.model.check(state["hyper"][MODEL_STATE:])
         _check_graph(problem, state)
         _check_moments(state)
+        check_fillings(problem, state)
         if "rivals" in state:
             _check_rivals(problem, state)
         if "blocks" in state:

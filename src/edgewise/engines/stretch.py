@@ -21,6 +21,7 @@ import numpy as np
 
 from edgewise.draws.draws import Draws
 from edgewise.engines.averages import SET_SIZES, surrogate_arrays
+from edgewise.engines.blanks import lean_blanks, typical_sums, wanted_sums
 from edgewise.engines.common import LineEngine, read_settings
 from edgewise.engines.cores import choose_core
 from edgewise.engines.protocol import Problem
@@ -153,7 +154,10 @@ class StretchEngine(LineEngine):
         if knowledge is not None and knowledge["last"][0]:
             self.warm_up = int(knowledge["end"][0])
         own = first_surrogate(self._candidates, p) if knowledge is None else knowledge
-        self._surrogate = Surrogate(*(own[name] for name in Surrogate._fields))
+        surrogate = Surrogate(*(own[name] for name in Surrogate._fields))
+        self._blanks, self._surrogate = lean_blanks(
+            self._blanks, self.problem, surrogate, own, self._candidates
+        )
         flat = 1.0 / self.problem.prior.sigma0**2
         sweeps = self.settings.sweeps or SWEEPS_OF_A_STRETCH
         repeats = self.settings.repeats
@@ -243,6 +247,7 @@ class StretchEngine(LineEngine):
             self._surrogate,
             self._source,
             self._decider,
+            self._blanks,
             school,
             self._after_warm_up(),
             iterations,
@@ -265,6 +270,7 @@ class StretchEngine(LineEngine):
         ]
         chosen = read_settings(cls.Settings, cls.name, settings)
         rounds = 1 if before is None else int(before["round"][0]) + 1
+        problem, sums = typical_sums(problem, states, "singles", "sums")
         made = surrogate_arrays(
             problem, in_play(problem), contributions, chosen.particles, COUNTS, rounds >= TRUSTED_ROUNDS
         )
@@ -291,6 +297,7 @@ class StretchEngine(LineEngine):
                 int(chosen.cells),
             )
         return made | {
+            **sums,
             "core": core,
             "inner": np.array([inner]),
             "too_wide": np.array([too_wide]),
@@ -350,6 +357,7 @@ class StretchEngine(LineEngine):
             "too_wide": np.zeros(1),
             "core": np.zeros(len(candidates), bool),
             "inner": np.zeros(1, np.int64),
+            **wanted_sums(problem),
         }
         sets = len(knowledge["rivals"])
         for name, like in wanted.items():
@@ -412,6 +420,7 @@ class EliminationEngine(StretchEngine):
     """Stretches decided by log Z, eliminated along the graph."""
 
     name: ClassVar[str] = "exact"
+    takes_blanks: ClassVar[bool] = True
     decides: ClassVar[bool] = True
 
     def _oracle(self) -> Any:
@@ -433,6 +442,7 @@ class SurrogateEngine(StretchEngine):
     """Stretches taken at their word: the likelihood to second order."""
 
     name: ClassVar[str] = "surrogate"
+    takes_blanks: ClassVar[bool] = True
 
     def _oracle(self) -> Any:
         from edgewise.kernels.oracles import Trust

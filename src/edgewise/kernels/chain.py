@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgewise.kernels.blanks import impute
 from edgewise.kernels.codes import LAG, LINGERED, OCCUPIED, SEEN
 from edgewise.kernels.compiling import answer, entry, kernel, question
 from edgewise.kernels.graph import shuffle_active
@@ -120,7 +121,7 @@ def watch(iteration, graph, tallies):
 
 
 @entry
-def run_chain(rules, sums, chain, source, scan, work, iteration, iterations, thin, recorder):
+def run_chain(rules, sums, chain, source, scan, work, blanks, iteration, iterations, thin, recorder):
     """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
 
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing and
@@ -132,6 +133,7 @@ def run_chain(rules, sums, chain, source, scan, work, iteration, iterations, thi
     for step in range(iterations):
         if thin > 0 and not room_left(chain.graph.place.shape[0], recorder):
             return step
+        impute(blanks, chain, thin > 0)
         refresh(source, iteration + step, chain)
         iterate(scan, rules, sums, chain, source, work)
         if thin < 0:

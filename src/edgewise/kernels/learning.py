@@ -16,6 +16,7 @@ from collections import namedtuple
 import numpy as np
 
 from edgewise.kernels.bits import BITS
+from edgewise.kernels.blanks import impute, lean_on, leaning
 from edgewise.kernels.compiling import kernel, long
 from edgewise.kernels.gibbs import fresh_sweep
 from edgewise.kernels.hyper import draw_hyper
@@ -42,29 +43,32 @@ def add_parameters(candidates, chain, phi, occupied):
 
 
 @kernel
-def add_weight(sums, chain, prior, surrogate, oracle, decider, moments):
+def add_weight(sums, chain, prior, surrogate, oracle, decider, blanks, moments):
     """Keep w of the present state; not a number where the graph is too wide."""
     load_walker(surrogate, chain, decider.walker)
     energy = bias_energy(surrogate, decider.walker, decider.room)
     log_z = partition_of(oracle, decider)
     filled = moments.filled[WEIGHTS]
-    moments.weights[filled] = log_weight(sums, surrogate, decider.walker, log_z, energy, prior)
+    weight = log_weight(sums, surrogate, decider.walker, log_z, energy, prior)
+    moments.weights[filled] = weight - leaning(blanks)
     moments.filled[WEIGHTS] = filled + 1
 
 
 @long
-def learn(rules, sums, chain, surrogate, oracle, decider, school, iterations):
+def learn(rules, sums, chain, surrogate, oracle, decider, blanks, school, iterations):
     """So many draws of a round: the lesson says whether the walker moves and what is added up when."""
     X, lanes, lesson, moments = school.X, school.lanes, school.lesson, school.moments
     field, scratch = school.field, school.scratch
     for _ in range(iterations):
+        impute(blanks, chain, False)
         if lesson.moves:
-            visit_stretches(rules, sums, chain, surrogate, oracle, decider)
+            lean_on(blanks, surrogate)
+            visit_stretches(rules, sums, chain, surrogate, oracle, decider, blanks)
             draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
         draw = moments.filled[DRAWS]
         room = moments.filled[WEIGHTS] < moments.weights.shape[0]
         if decides(oracle) and lesson.moves and room and draw % lesson.weigh_every == 0:
-            add_weight(sums, chain, rules.prior, surrogate, oracle, decider, moments)
+            add_weight(sums, chain, rules.prior, surrogate, oracle, decider, blanks, moments)
         for _ in range(lesson.follow):
             fresh_sweep(X, lanes, chain.bias, chain.theta, chain.graph, field, scratch)
         for _ in range(lesson.counts):

@@ -6,6 +6,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from edgewise.kernels.blanks import impute
 from edgewise.kernels.blocks import visit_block, visit_thresholds
 from edgewise.kernels.codes import OCCUPIED
 from edgewise.kernels.compiling import entry, kernel
@@ -98,7 +99,20 @@ def record_blocks(rules, chain, recorder, blocks):
 
 @entry
 def run_levels(
-    rules, basis, sums, chain, source, scan, work, potentials, iteration, iterations, thin, recorder, blocks
+    rules,
+    basis,
+    sums,
+    chain,
+    source,
+    scan,
+    work,
+    potentials,
+    blanks,
+    iteration,
+    iterations,
+    thin,
+    recorder,
+    blocks,
 ):
     """As :func:`edgewise.kernels.chain.run_chain`, for variables with any levels."""
     if iterations == 0:
@@ -111,6 +125,7 @@ def run_levels(
                 return step
         if (iteration + step) % REBUILD_EVERY == 0:
             rebuild(rules, basis, chain, source, potentials)
+        impute(blanks, chain, thin > 0)
         for w in range(source.place.shape[0]):
             enter(source, w, scan.split)
             for _ in range(scan.rounds):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 
+from edgewise.kernels.blanks import impute, lean_on
 from edgewise.kernels.codes import BIRTHS, DEATHS, INCLUSION, TRIES
 from edgewise.kernels.compiling import entry, kernel, loop
 from edgewise.kernels.graph import activate, deactivate
@@ -154,7 +155,7 @@ def visit_all(sweeps, rules, chain, surrogate, walk):
 
 
 @entry
-def walk_levels(sweeps, rules, chain, surrogate, walk, iteration, iterations, thin, recorder, blocks):
+def walk_levels(sweeps, rules, chain, surrogate, walk, blanks, iteration, iterations, thin, recorder, blocks):
     """Iterations on the surrogate, stopping early when the recorder is full; returns how many ran."""
     for step in range(iterations):
         if thin > 0:
@@ -162,6 +163,8 @@ def walk_levels(sweeps, rules, chain, surrogate, walk, iteration, iterations, th
             room = blocks.indptr[filled] + chain.blocks.shape[0] <= blocks.values.shape[0]
             if not room or not room_left(chain.graph.place.shape[0], recorder):
                 return step
+        impute(blanks, chain, thin > 0)
+        lean_on(blanks, surrogate)
         # Anew in every iteration, so that rounding does not depend on how they are divided into calls.
         load_walk(rules, chain, surrogate, walk)
         visit_all(sweeps, rules, chain, surrogate, walk)

@@ -15,6 +15,9 @@ from numba.extending import intrinsic
 
 from edgewise.kernels.compiling import kernel
 
+# Expected successes from which a binomial draw is made by rejection.
+FEW = 20.0
+
 
 @intrinsic
 def int_bits_as_float(typingctx, bits):
@@ -95,6 +98,58 @@ def draw_log_gamma(shape, stream):
     if shape < 1.0:
         return math.log(gamma_above_one(stream, shape + 1.0)) + math.log(uniform(stream)) / shape
     return math.log(gamma_above_one(stream, shape))
+
+
+@kernel
+def few_successes(stream, n, p):
+    """Binomial by inversion, for p at most one half and n p below FEW."""
+    odds = p / (1.0 - p)
+    term = math.exp(n * math.log1p(-p))
+    left = uniform(stream)
+    k = 0
+    while left > term and k < n:
+        left -= term
+        k += 1
+        term *= (n - k + 1) / k * odds
+    return k
+
+
+@kernel
+def many_successes(stream, n, p):
+    """Binomial by transformed rejection (Hoermann 1993, BTRD without its table), for n p of FEW and more."""
+    spread = math.sqrt(n * p * (1.0 - p))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    centre = n * p + 0.5
+    squeeze = 0.92 - 4.2 / b
+    alpha = (2.83 + 5.1 / b) * spread
+    log_odds = math.log(p) - math.log1p(-p)
+    mode = math.floor((n + 1) * p)
+    top = math.lgamma(mode + 1.0) + math.lgamma(n - mode + 1.0)
+    while True:
+        u = uniform(stream) - 0.5
+        v = uniform(stream)
+        edge = 0.5 - abs(u)
+        k = math.floor((2.0 * a / edge + b) * u + centre)
+        if edge >= 0.07 and v <= squeeze:
+            return k
+        if k < 0 or k > n:
+            continue
+        density = top - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0) + (k - mode) * log_odds
+        if math.log(v * alpha / (a / (edge * edge) + b)) <= density:
+            return k
+
+
+@kernel
+def binomial(stream, n, p):
+    """Number of successes of `n` tries; its cost does not grow with `n`."""
+    if p <= 0.0 or n <= 0:
+        return 0
+    if p >= 1.0:
+        return n
+    less = p if p <= 0.5 else 1.0 - p
+    k = many_successes(stream, n, less) if n * less >= FEW else few_successes(stream, n, less)
+    return k if p <= 0.5 else n - k
 
 
 @kernel

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 
+from edgewise.kernels.blanks import Blanks, Complete, impute, lean_on
 from edgewise.kernels.codes import (
     INCLUSION,
     INNER,
@@ -40,7 +41,7 @@ from edgewise.kernels.codes import (
     WALKS_ACCEPTED,
     WEIGHT_SQUARES,
 )
-from edgewise.kernels.compiling import kernel, long
+from edgewise.kernels.compiling import answer, kernel, long, question
 from edgewise.kernels.graph import is_pair, pair_of
 from edgewise.kernels.hyper import draw_hyper, is_free
 from edgewise.kernels.lines import metropolis
@@ -180,8 +181,9 @@ def core_weight(rules, sums, surrogate, oracle, decider):
 
 
 @long
-def weigh(rules, sums, chain, surrogate, oracle, decider):
+def weigh(rules, sums, chain, surrogate, oracle, decider, blanks):
     """Bring the weights of the present state up to date."""
+    lean_on(blanks, surrogate)
     load_walker(surrogate, chain, decider.walker)
     energy = bias_energy(surrogate, decider.walker, decider.room)
     log_z = partition_of(oracle, decider)
@@ -189,6 +191,27 @@ def weigh(rules, sums, chain, surrogate, oracle, decider):
     decider.point[LOG_Z] = log_z
     if decider.inner > 0:
         decider.point[CORE] = core_weight(rules, sums, surrogate, oracle, decider)
+
+
+@question
+def weigh_sums(blanks, sums, surrogate, oracle, decider, prior):
+    """Bring the weights of the walker's state to sums that have moved; log Z stays what it is (12.3)."""
+
+
+@answer(weigh_sums, Complete)
+def _never_moved(blanks, sums, surrogate, oracle, decider, prior):
+    pass
+
+
+@answer(weigh_sums, Blanks)
+def _moved(blanks, sums, surrogate, oracle, decider, prior):
+    if not decides(oracle) or decider.trusting:
+        return
+    energy = bias_energy(surrogate, decider.walker, decider.room)
+    weight = log_weight(sums, surrogate, decider.walker, decider.point[LOG_Z], energy, prior)
+    # What the sums add is the same for the core.
+    decider.point[CORE] += weight - decider.point[WEIGHT]
+    decider.point[WEIGHT] = weight
 
 
 @kernel
@@ -347,9 +370,10 @@ def try_walk(rules, sums, chain, surrogate, oracle, decider):
 
 
 @kernel
-def visit_stretches(rules, sums, chain, surrogate, oracle, decider):
+def visit_stretches(rules, sums, chain, surrogate, oracle, decider, blanks):
     """Some stretches or tours, each decided, and now and then a walk; the chain is where the last ended."""
     load_walker(surrogate, chain, decider.walker)
+    weigh_sums(blanks, sums, surrogate, oracle, decider, rules.prior)
     for _ in range(decider.repeats):
         if decider.inner > 0 and decides(oracle) and not decider.trusting:
             try_tour(rules, sums, chain, surrogate, oracle, decider)
@@ -375,7 +399,9 @@ def tally_indicators(surrogate, chain):
 
 
 @long
-def run_stretches(rules, sums, chain, surrogate, oracle, decider, iteration, iterations, thin, recorder):
+def run_stretches(
+    rules, sums, chain, surrogate, oracle, decider, blanks, iteration, iterations, thin, recorder
+):
     """Run up to `iterations` stretches, stopping early when the recorder is full; returns how many ran.
 
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing.
@@ -384,7 +410,9 @@ def run_stretches(rules, sums, chain, surrogate, oracle, decider, iteration, ite
         # Whatever the iteration makes of the graph has to fit.
         if thin > 0 and not room_left(chain.graph.place.shape[0], recorder):
             return step
-        visit_stretches(rules, sums, chain, surrogate, oracle, decider)
+        impute(blanks, chain, thin > 0)
+        lean_on(blanks, surrogate)
+        visit_stretches(rules, sums, chain, surrogate, oracle, decider, blanks)
         draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
         tally_indicators(surrogate, chain)
         if thin > 0 and (iteration + step + 1) % thin == 0:

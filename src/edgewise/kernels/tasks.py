@@ -13,15 +13,16 @@ from edgewise.kernels.stretches import run_stretches, weigh
 
 @entry
 def perform(
-    task, rules, sums, chain, surrogate, oracle, decider, school, iteration, iterations, thin, recorder
-):
+    task, rules, sums, chain, surrogate, oracle, decider, blanks, school, iteration, iterations, thin,
+    recorder,
+):  # fmt: skip
     """Do one of the tasks (``codes.py``); returns how many iterations ran."""
     if task == LEARN:
-        learn(rules, sums, chain, surrogate, oracle, decider, school, iterations)
+        learn(rules, sums, chain, surrogate, oracle, decider, blanks, school, iterations)
         return iterations
     if task == WALK:
         return run_stretches(
-            rules, sums, chain, surrogate, oracle, decider, iteration, iterations, thin, recorder
+            rules, sums, chain, surrogate, oracle, decider, blanks, iteration, iterations, thin, recorder
         )
-    weigh(rules, sums, chain, surrogate, oracle, decider)
+    weigh(rules, sums, chain, surrogate, oracle, decider, blanks)
     return 0

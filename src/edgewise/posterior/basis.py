@@ -14,6 +14,7 @@ from edgewise.draws.statistics import StoppingStatistics, stopping_statistics
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
 from edgewise.posterior import communities, summaries
+from edgewise.posterior.imputed import Imputed
 from edgewise.posterior.renamed import OldNames
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior, ResolvedPrior
@@ -41,6 +42,7 @@ class Basis(OldNames):
         edge_sums: EdgeSums | Sequence[Mapping[str, np.ndarray]] = (),
         counters: Sequence[Mapping[str, float]] = (),
         scales: Sequence[Scale] | None = None,
+        imputed: Imputed | None = None,
     ) -> None:
         self.draws = list(draws)
         self.features = features
@@ -51,6 +53,7 @@ class Basis(OldNames):
         self.statistics = Statistics.none(features, self.scales) if statistics is None else statistics
         self.prior = Prior() if prior is None else prior
         self.info = dict(info or {})
+        self.imputed = imputed
         if not isinstance(edge_sums, EdgeSums):
             self._check_chains("edge_sums", len(edge_sums))
             edge_sums = EdgeSums.of(edge_sums)

@@ -19,7 +19,7 @@ from edgewise.draws.statistics import (
     stopping_statistics,
 )
 from edgewise.errors import printable
-from edgewise.posterior import summaries
+from edgewise.posterior import imputed, summaries
 from edgewise.posterior.engine_health import FINE, Finding, engine_health, engine_rates
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
 from edgewise.run.forecast import rounded_up, until_agreement
@@ -202,7 +202,7 @@ def diagnose(posterior: Posterior, target_ess: float = TARGET_ESS) -> Diagnostic
     if broken[0]:
         judged, more_draws_help = [broken], False
     judged += [FINE if unfinished else engine_health(posterior, found.rates)]
-    judged += [_unreadable(posterior), _silent_data(posterior)]
+    judged += [_unreadable(posterior), _silent_data(posterior), imputed.judged(posterior.imputed)]
     return Diagnostics(
         ("green", "amber", "red")[max(level for level, _, _ in judged)],
         [message for _, _, message in judged if message],
@@ -366,6 +366,12 @@ def _notes(posterior: Posterior) -> list[str]:
         )
     if posterior.n_chains == 1:
         notes.append("There is one chain: R-hat compares its two halves, which cannot show a missed region.")
+    if posterior.imputed is not None:
+        blank = posterior.imputed
+        notes.append(
+            f"{_counted(blank.n_cells, 'blank cell')} in {_counted(blank.n_rows, 'row')} "
+            f"{'was' if blank.n_cells == 1 else 'were'} drawn along with everything else. {blank.mixing}"
+        )
     if posterior.info.get("interrupted") and not posterior.info.get("warm_up_unfinished"):
         notes.append("The run was interrupted; the draws up to then are valid.")
     return notes

@@ -10,8 +10,9 @@ format  written by  what is new
 1       0.1, 0.2    ragged draws, data sums, engines' sums (``sum_...``) per chain and candidate
 2       0.3 (early) the record names the axes of every ``sum_...``, so that a sum may have axes of its own
 3       0.3         the record has the ``scales`` of variables with more than two levels; ``matrix``
-4       0.3         fields that may be absent: ``model_state``, communities or coefficients of the draws
-                    ``strata`` in the facts of the run, with ``group_coupling`` and ``difference_rates``
+4       0.3         fields that may be absent: ``model_state``, communities or coefficients of the draws;
+                    ``strata`` in the facts of the run, with ``group_coupling`` and ``difference_rates``;
+                    ``imputed_...``, the cells that were blank
 ======  ==========  =====================================================================================
 """
 

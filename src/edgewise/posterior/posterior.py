@@ -82,10 +82,12 @@ class Posterior(Basis):
         What else the engines report of each chain; may be empty.
     scales : sequence of Scale, optional
         Kind and levels of each variable, where some have more than two.
+    imputed : Imputed, optional
+        The cells that were blank, with the probability of each level; None where the table was complete.
 
     Attributes
     ----------
-    draws, features, names, levels, statistics, prior, info, scales
+    draws, features, names, levels, statistics, prior, info, scales, imputed
         As given.
 
     Examples
@@ -562,6 +564,7 @@ class Posterior(Basis):
             self._edge_sums,
             self._counters,
             None if self.scales.all_binary else self.scales,
+            self.imputed,
         )
         storage.write(contents, path)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Above this width the tables of exact sampling cost more than many Gibbs sweeps.
 _WIDEST_EXACT = 12
 _MOST_CELLS = 1 << 18
+_FILLING_SWEEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +262,38 @@ def rows_of(posterior: Posterior, data: Any) -> tuple[np.ndarray, np.ndarray | N
         )
     if not posterior.scales.all_binary and data.levels != posterior.levels:
         raise DataError("The data do not have the levels of the posterior; give the rows that were fitted.")
+    if data.unknown is not None:
+        return completed(posterior, data.values(), data.unknown_cells()), data.weights
     return data.values(), data.weights
+
+
+def completed(posterior: Posterior, rows: np.ndarray, unknown: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Rows whose blanks are drawn given the other cells, by the model of one draw of the posterior.
+
+    Examples
+    --------
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]]
+    >>> posterior = SpikeSlabMRF(random_state=1, progress=False).fit(people).posterior_
+    >>> rows, unknown = np.zeros((2, 4), np.uint8), np.eye(2, 4).astype(bool)
+    >>> completed(posterior, rows, unknown).shape
+    (2, 4)
+    """
+    rng = np.random.default_rng(seed)
+    model = posterior.model(int(rng.integers(posterior.n_chains * posterior.n_draws)))
+    levels = posterior.scales.levels
+    result = np.where(unknown, (rng.random(rows.shape) * levels).astype(rows.dtype), rows)
+    places = {i: np.flatnonzero(unknown[:, i]) for i in np.flatnonzero(unknown.any(axis=0)).tolist()}
+    for _ in range(_FILLING_SWEEPS):
+        for i, where in places.items():
+            if posterior.scales.all_binary:
+                one = model.conditional_probability(result[where])[:, i]
+                result[where, i] = rng.random(len(where)) < one
+            else:
+                chance = np.cumsum(model.conditional_levels(result[where])[i], axis=1)
+                drawn = (rng.random((len(where), 1)) >= chance).sum(axis=1)
+                result[where, i] = np.minimum(drawn, levels[i] - 1)
+    return result
 
 
 def _choose_triples(p: int, most: int, rng: np.random.Generator) -> np.ndarray:

@@ -30,6 +30,7 @@ from edgewise.errors import DataError, FileError
 from edgewise.features import Features, Statistics
 from edgewise.posterior import checks, container, foreign
 from edgewise.posterior.formats import FORMAT_VERSION, upgrade
+from edgewise.posterior.imputed import Imputed
 from edgewise.posterior.sums import EdgeSums
 from edgewise.priors import Prior
 from edgewise.reading import NotAFile, open_file, size_of
@@ -60,6 +61,7 @@ class Contents:
     edge_sums: EdgeSums
     counters: Sequence[Mapping[str, float]]
     scales: Scales | None = None
+    imputed: Imputed | None = None
 
 
 def write(contents: Contents, path: str | PathLike[str]) -> None:
@@ -183,6 +185,8 @@ def _arrays(contents: Contents) -> Layout:
         layout["clique_members"] = (("clique", "place"), contents.features.table.astype(np.int32))
     for key in sorted(contents.edge_sums):
         layout[f"sum_{key}"] = (contents.edge_sums.axes[key], contents.edge_sums[key].astype(np.float64))
+    if contents.imputed is not None:
+        layout |= contents.imputed.to_arrays()
     layout["metadata"] = (("byte",), np.frombuffer(_metadata(contents).encode(), np.uint8))
     return layout
 
@@ -235,6 +239,7 @@ def _contents(arrays: Mapping[str, np.ndarray], found: Any) -> Contents:
         checks.checked_sums(arrays, record["edge_sums"], len(draws), features),
         record["counters"],
         scales,
+        Imputed.checked(arrays, len(draws), features, scales, record["names"], record["levels"]),
     )
 
 

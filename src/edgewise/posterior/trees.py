@@ -108,6 +108,11 @@ def _all_rows(posterior: Posterior, data: Any) -> np.ndarray:
     """The rows in the coding of the model, as often as they count."""
     from edgewise.posterior.predictive import rows_of
 
+    if getattr(data, "unknown", None) is not None:
+        raise DataError(
+            "The rows have blanks, and a row with blanks has no log-likelihood of its own here; give rows "
+            "that are complete, such as those of read_data(..., missing='drop')."
+        )
     rows, weights = rows_of(posterior, data)
     if weights is None:
         return rows

@@ -137,6 +137,7 @@ def build_report(
         "differences": differences.section(posterior, thresholds),
         "hyper": sections.hyper(posterior),
         "groups": models.inclusion(posterior) + models.other_priors(sensitivity) + sections.groups(data),
+        "imputed": sections.imputed(posterior),
         "diagnostics": sections.diagnostics(posterior, found, verdict.learned, wording),
         "predictive": sections.predictive(posterior, data),
         "notes": words.notes([wording(note) for note in _all_notes(posterior, data, found)]),

@@ -144,8 +144,15 @@ def groups(data: Any) -> str:
         return ""
     weights = np.ones(data.n_rows) if data.weights is None else np.asarray(data.weights, float)
     size = np.bincount(owner, weights, len(kinds))
-    names, columns = _places_on_scales(data)
-    shares = np.array([np.bincount(owner, weights * column, len(kinds)) / size for column in columns])
+    names, columns, variables = _places_on_scales(data)
+    known = ~data.unknown_cells()
+    shares = np.array(
+        [
+            np.bincount(owner, weights * column * known[:, i], len(kinds))
+            / np.maximum(np.bincount(owner, weights * known[:, i], len(kinds)), 1e-300)
+            for column, i in zip(columns, variables)
+        ]
+    )
     spread = np.ptp(shares, axis=1)
     order = np.argsort(-spread, kind="stable")[:MOST_ROWS]
     what = "Share of ones (the second level) of every variable"
@@ -176,19 +183,50 @@ def groups(data: Any) -> str:
     )
 
 
-def _places_on_scales(data: Any) -> tuple[list[str], list[np.ndarray]]:
-    """Columns between 0 and 1: bits, places on scales, and one per level of a nominal variable."""
+def _places_on_scales(data: Any) -> tuple[list[str], list[np.ndarray], list[int]]:
+    """Columns between 0 and 1, and their variables: bits, places on scales, levels of a nominal variable."""
     names: list[str] = []
     columns: list[np.ndarray] = []
+    variables: list[int] = []
     for j, (name, scale) in enumerate(zip(data.names, data.scales)):
         codes = data.column(j)
         if scale.kind == NOMINAL:
             names += [f"{name} = {label}" for label in data.levels[j]]
             columns += [(codes == level).astype(float) for level in range(scale.n_levels)]
+            variables += [j] * scale.n_levels
         else:
             names.append(name)
             columns.append(codes if scale.kind == BINARY else scale.scores[codes, 0])
-    return names, columns
+            variables.append(j)
+    return names, columns, variables
+
+
+def imputed(posterior: Posterior) -> str:
+    """Which share of every column was blank, and how well the blanks are known; nothing without blanks."""
+    found = posterior.imputed
+    if found is None:
+        return ""
+    rows = max(float(posterior.statistics.n_rows), 1.0)
+    counts = dict(sorted(found.blanks.items(), key=lambda part: -part[1]))
+    shown = list(counts)[:MOST_ROWS]
+    lines = "".join(
+        f'<tr><td class="name">{escape(name)}</td><td>{counts[name]:,}</td>'
+        f"<td>{100 * counts[name] / rows:.1f} %</td></tr>"
+        for name in shown
+    )
+    more = f" The {MOST_ROWS} columns with most blanks are shown." if len(counts) > len(shown) else ""
+    return (
+        '<section id="blanks"><h2>What was blank</h2>'
+        f"<p>{found.n_cells:,} cells in {found.n_rows:,} rows were blank. They were drawn along with "
+        "everything else, each given the other answers of its row, so that every number on this page allows "
+        "for what they might have been. This takes the blanks to be missing at random: given the answers "
+        "that are there, whether a cell is blank must not depend on what would have stood in it. "
+        f"{escape(found.mixing)} The probability of every level of every blank cell is in imputed.csv.{more}"
+        '</p><div class="scroll" tabindex="0" role="region" aria-label="Blank cells of the columns">'
+        '<table class="plain-table"><thead><tr><th scope="col" class="word">variable</th>'
+        '<th scope="col">blank cells</th><th scope="col">share of the rows</th></tr></thead>'
+        f"<tbody>{lines}</tbody></table></div></section>"
+    )
 
 
 def predictive(posterior: Posterior, data: Any) -> str:

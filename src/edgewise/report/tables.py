@@ -79,6 +79,44 @@ def _write(table: Any, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def write_imputed_csv(posterior: Posterior, path: str | os.PathLike[str]) -> Path | None:
+    """Write one line per level of every cell that was blank; nothing where none was.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        What to write. Rows are numbered from 1 below the heading, as they stand in the table of the fit.
+    path : path
+        The file; an existing one is replaced in one step.
+
+    Returns
+    -------
+    Path or None
+        The file, if there is one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from edgewise import SpikeSlabMRF, datasets
+    >>> people = datasets.diabetes()[["age", "body mass", "HDL", "progression"]].astype(object)
+    >>> people.loc[3, "progression"] = None
+    >>> model = SpikeSlabMRF(missing="impute", random_state=1, progress=False).fit(people)
+    >>> from edgewise.report import write_imputed_csv
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = write_imputed_csv(model.posterior_, f"{directory}/imputed.csv")
+    ...     print(path.read_text("utf-8-sig").splitlines()[0])
+    row,variable,level,probability,mcse
+    """
+    if posterior.imputed is None:
+        return None
+    with replacing(path, "utf-8-sig") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "variable", "level", "probability", "mcse"])
+        for row, variable, level, chance, error in posterior.imputed.lines():
+            writer.writerow([row + 1, safe_cell(variable), *_cells([level, chance, error])])
+    return Path(path)
+
+
 def _cells(values: list[Any]) -> list[str]:
     return [safe_cell(value) if isinstance(value, str) else _number(value) for value in values]
 

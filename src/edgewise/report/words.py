@@ -44,7 +44,12 @@ LIGHTS = {
     '<path d="M10 10l14 14m0-14l-14 14" stroke="#fff" stroke-width="4"/>',
 }
 # Notes of the door that a methods paragraph must not leave out.
-LEFT_OUT = ("rows are complete and stay", "of weight zero left out", "constant columns left out")
+LEFT_OUT = (
+    "rows are complete and stay",
+    "without any answer left out",
+    "of weight zero left out",
+    "constant columns left out",
+)
 
 
 STOP_REASONS = {
@@ -258,7 +263,7 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         f"({float(posterior.statistics.n_rows):,.10g} rows) by a {order} Markov random field{formula}, and "
         "inferred its "
         "structure and parameters jointly under a spike-and-slab prior (Chen &amp; Welling, 2012): "
-        f"{prior_words(posterior)}.{strata_words(posterior)}{_left_out(posterior)}",
+        f"{prior_words(posterior)}.{strata_words(posterior)}{_left_out(posterior)}{_imputed(posterior)}",
         f"The posterior was sampled with edgewise’s “{escape(engine)}” engine, {how}: {chain}"
         + (f" ({', '.join(details)})" if details else "")
         + f".{stop}{' ' + quality if quality else ''}",
@@ -317,6 +322,19 @@ def strata_words(posterior: Posterior) -> str:
     return text
 
 
+def _imputed(posterior: Posterior) -> str:
+    """What was assumed of the blank cells."""
+    found = posterior.imputed
+    if found is None:
+        return ""
+    cells = float(posterior.statistics.n_rows) * posterior.n_variables
+    return (
+        f" {found.n_cells:,} blank cells ({100 * found.n_cells / max(cells, 1.0):.1f} %) in {found.n_rows:,} "
+        "rows were taken to be missing at random and imputed jointly with the graph and its parameters, each "
+        "given the other answers of its row, so that all uncertainty includes theirs."
+    )
+
+
 def _left_out(posterior: Posterior) -> str:
     """Which rows and columns of the table were not used."""
     kept = [str(note) for note in posterior.info.get("notes", ()) if any(part in note for part in LEFT_OUT)]
@@ -330,6 +348,7 @@ def _used(note: str) -> str:
     ('232 of 435 rows were complete and used', 'Constant columns were left out: a')
     """
     note = note.replace("are complete and stay", "were complete and used")
+    note = re.sub(r"(rows? without any answer) left out", r"\1 were left out", note)
     note = re.sub(r"(columns|row|rows of weight zero|row of weight zero) left out", r"\1 were left out", note)
     return note[:1].upper() + note[1:]
 

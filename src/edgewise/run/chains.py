@@ -17,6 +17,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from edgewise.draws.draws import Draws
+from edgewise.engines.blanks import check_blanks
 from edgewise.engines.choose import choose, load_engine, resolve
 from edgewise.engines.protocol import Problem
 from edgewise.engines.states import check_state, new_chain
@@ -125,7 +126,7 @@ def run(
     chosen = engine_name == "auto"
     if chosen:
         engine_name, reason = choose(problem, options.settings)
-    load_engine(resolve(engine_name, problem, options.settings))
+    check_blanks(load_engine(resolve(engine_name, problem, options.settings)), problem)
     settings = dict(options.settings or {})
     open_seed = seed is None and previous is None
     if previous is not None:

@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from edgewise.data.table import BinaryData, Data, LevelData
 from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
@@ -20,20 +22,26 @@ from edgewise.scales import BINARY_SCALE, Scale, Scales
 
 PREPARING_ITERATIONS = 4
 
-_prepared: set[tuple[str, bool, int, bool]] = set()
+_prepared: set[tuple[str, bool, int, bool, bool]] = set()
 
 
 def prepare(
-    engine_name: str, all_pairs: bool, max_order: int, settings: Mapping[str, Any], levels: bool = False
+    engine_name: str,
+    all_pairs: bool,
+    max_order: int,
+    settings: Mapping[str, Any],
+    levels: bool = False,
+    blanks: bool = False,
 ) -> float:
     """Compile an engine's kernels on a problem of three variables; return the seconds it took.
 
     Numba keeps what it compiled on disk, so this is long at the first use of an installation only.
     """
-    key = (engine_name, all_pairs, min(max_order, 3), levels)
+    key = (engine_name, all_pairs, min(max_order, 3), levels, blanks)
     started = time.monotonic()
     if key not in _prepared:
         tiny = _tiny_levels(all_pairs) if levels else _tiny(all_pairs, max_order)
+        tiny = _with_blanks(tiny) if blanks else tiny
         kind, seed = load_engine(engine_name), np.random.SeedSequence(0)
         with _no_collecting():
             chosen = {**settings, "warm_up": PREPARING_ITERATIONS}
@@ -74,10 +82,30 @@ def _tiny_levels(all_pairs: bool) -> Problem:
     return Problem(small, Statistics.none(small, scales), Prior().resolve(small), None, scales)
 
 
+def _with_blanks(problem: Problem) -> Problem:
+    """The same with a few rows in which a cell is blank."""
+    p, scales = problem.features.n_variables, problem.scales
+    blank = np.packbits(np.array([[1, 0, 0, 0]] + [[0, 0, 0, 0]] * (p - 1), np.uint8), axis=1)
+    shared: dict[str, Any] = {
+        "names": tuple(f"x{i}" for i in range(p)),
+        "n_rows": 4,
+        "weights": None,
+        "levels": ((0, 1),) * p if scales is None else tuple(scale.labels for scale in scales),
+        "unknown": blank,
+    }
+    rows: Data
+    if scales is None:
+        rows = BinaryData(packed=np.zeros((p, 1), np.uint8), **shared)
+    else:
+        rows = LevelData(codes=np.zeros((p, 4), np.uint8), scales=scales, **shared)
+    return replace(problem, rows=rows)
+
+
 def compilations() -> int:
     """How many kernels this process has begun to compile, rather than load."""
     cache = sys.modules.get("edgewise.kernels.cache")
-    return 0 if cache is None else len(cache.compiled_anew)
+    # Another thread may be in the middle of importing it.
+    return len(getattr(cache, "compiled_anew", ()))
 
 
 @contextmanager

@@ -108,6 +108,7 @@ class Conductor:
             features.max_order,
             self.plan.settings,
             levels,
+            self.plan.problem.blanks is not None,
         )
         everywhere = getattr(self.pool, "everywhere", None)
         futures = [self.pool.submit(*task)] if everywhere is None else everywhere(*task)
