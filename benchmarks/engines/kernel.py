@@ -115,7 +115,7 @@ def shares() -> dict[str, Any]:
             elif part == 2:
                 follow_clique(swarm, 0, chain.theta[0], chain.theta[0], zeros, zeros, rules, chain)
             elif part == 3:
-                stir(1, 0, n, chain, swarm)
+                stir(swarm, 1, 0, n, chain)
             else:
                 single_follow(xi, fi, w, 0.0, 1.0, 1.0, swarm.lanes, swarm.change_i)
 

@@ -249,7 +249,7 @@ def test_windows_hold_every_pair(levels):
     assert (np.where(place, levels, 1).prod(axis=1) <= max(4096, 400)).all()
 
 
-@pytest.mark.parametrize("name", ["particle", "langevin", "surrogate"])
+@pytest.mark.parametrize("name", ["langevin", "surrogate"])
 def test_other_engines_refuse_by_name(name):
     scales = Scales(TABLES["ordinal"])
     with pytest.raises(DataError, match=f"The {name} engine takes variables with two levels only"):

@@ -24,6 +24,7 @@ FEWEST_ROWS = 250
 WIDEST_FIT = 1 << 18
 
 LEVEL_SURROGATE = "edgewise.engines.level_surrogate:LevelSurrogateEngine"
+LEVEL_PARTICLE = "edgewise.engines.level_particle:LevelParticleEngine"
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
 GROUPS = "edgewise.engines.groups:GroupEngine"
 # Most variables whose states are summed one by one.
@@ -47,7 +48,7 @@ def resolve(name: str, problem: Problem, settings: Mapping[str, Any] | None = No
     Settings that only one of the two has choose it.
     """
     if not problem.all_binary:
-        return LEVEL_SURROGATE if name == "surrogate" else name
+        return {"surrogate": LEVEL_SURROGATE, "particle": LEVEL_PARTICLE}.get(name, name)
     if name != "exact":
         return name
     if problem.strata:

@@ -152,8 +152,8 @@ class ChainEngine:
         if not problem.all_binary and not self.takes_levels:
             raise DataError(
                 f"The {self.name} engine takes variables with two levels only, and some of these have more: "
-                "use engine='exact', which takes any levels where the joint states of all variables can be "
-                "listed, or cut the levels in two with binarize or cut."
+                "use engine='exact', 'particle' or 'surrogate', which take any levels, or cut the levels in "
+                "two with binarize or cut."
             )
         if not problem.prior.plain and not self.takes_any_prior:
             raise DataError(

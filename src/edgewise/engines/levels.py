@@ -142,9 +142,9 @@ class LevelEngine(LineEngine):
         return LevelGraph(dimension=self.scales.dimensions(features.members), **plain._asdict())
 
     def _bind(self) -> None:
-        """Hand the arrays to the kernels as named tuples (``kernels/blocks.py``)."""
-        from edgewise.kernels.blocks import LevelChain, LevelRules, level_work
+        """Hand the arrays to the kernels as named tuples (``kernels/level_lines.py``)."""
         from edgewise.kernels.level_chain import Potentials
+        from edgewise.kernels.level_lines import LevelChain, LevelRules, level_work
         from edgewise.kernels.state import Sums
 
         scales, arrays, members = self.scales, self._arrays, self.problem.features.members
@@ -180,6 +180,7 @@ class LevelEngine(LineEngine):
             line_values=line_values,
             line_steps=line_steps,
             line_constant=np.concatenate([constant for _, _, constant in lines]),
+            line_variable=np.repeat(np.arange(p), np.diff(line_start)),
             prior=prior_rules(self.problem.prior, arrays),
         )
         self._basis = basis
@@ -262,11 +263,8 @@ class LevelEngine(LineEngine):
         return self._flip_counters()
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        from edgewise.kernels.level_chain import BlockRecorder, run_levels
+        from edgewise.kernels.level_chain import run_levels
 
-        draws = len(recorder.biases)
-        room = len(self._arrays["blocks"]) + (RECORDED_BLOCKS if draws else 0)
-        self._recorded = BlockRecorder(np.zeros(draws + 1, np.int64), np.zeros(room))
         return run_levels(
             self._rules,
             self._basis,
@@ -281,7 +279,18 @@ class LevelEngine(LineEngine):
             iterations,
             thin,
             recorder,
-            self._recorded,
+        )
+
+    def _recorder(self, draws: int, entries: int) -> Any:
+        from edgewise.kernels.state import BlockRecorder
+
+        room = len(self._arrays["blocks"]) + (RECORDED_BLOCKS if draws else 0)
+        return BlockRecorder(
+            *super()._recorder(draws, entries),
+            block_indptr=np.zeros(draws + 1, np.int64),
+            blocks=np.zeros(room),
+            own=self._rules.block_start,
+            size=self._chain.graph.dimension,
         )
 
     def _harvest(self, recorder: Any) -> Draws:
@@ -297,5 +306,5 @@ class LevelEngine(LineEngine):
         begin = np.cumsum(size[drawn]) - size[drawn]
         order = np.lexsort((drawn, draw))
         places = [np.arange(begin[k], begin[k] + size[drawn[k]]) for k in order]
-        blocks = self._recorded.values[np.concatenate([np.zeros(0, np.int64), *places])]
-        return plain.with_blocks(blocks, self._recorded.indptr[: count + 1].copy())
+        blocks = recorder.blocks[np.concatenate([np.zeros(0, np.int64), *places])]
+        return plain.with_blocks(blocks, recorder.block_indptr[: count + 1].copy())

@@ -76,11 +76,15 @@ class ParticleEngine(LineEngine):
     takes_blanks: ClassVar[bool] = True
 
     def _rounded(self, n: float) -> int:
-        p = self.problem.features.n_variables
+        p = self._rows_of_states()
         most = MEMORY_LIMIT / (8 * p)
         fewest = max(FEWEST_PARTICLES, FEWEST_STATES / p) if self.settings.particles == 0 else 8
         n = max(min(n, most), fewest)
         return int(math.ceil(n / LANE_BLOCK) * LANE_BLOCK) if n > LANE_BLOCK else int(n)
+
+    def _rows_of_states(self) -> int:
+        """Numbers that a particle consists of."""
+        return self.problem.features.n_variables
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         rows = float(self._arrays["rows"][0])
@@ -89,18 +93,20 @@ class ParticleEngine(LineEngine):
         self._arrays["cursor"] = np.zeros(1, np.int64)
         n = self._rounded(self.settings.particles or 1.5 * rows)
         rng = np.random.default_rng(seed)
-        means = self._rules.centres[0]
-        self._arrays["X"] = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
-        if start == "default" and rows > 0:
-            states = self._start_at_fit(n, rng, MOST_AT_START)
-            if states is not None:
-                self._arrays["X"] = states
+        self._arrays["X"] = self._first_states(n, rng, start == "default" and rows > 0)
         self._fit_swarm(n)
         self._arrays["scan"] = np.zeros(self.problem.features.n_cliques)
         self._arrays["watched"] = np.zeros(1)
         self._screen()
         self._choose_cold_moves()
         self._set_rivals(np.zeros((0, 2), np.int64))
+
+    def _first_states(self, n: int, rng: np.random.Generator, fitted: bool) -> np.ndarray:
+        """The first particles: of independent variables, or of a rough fit to which the chain is brought."""
+        means = self._rules.centres[0]
+        states = (rng.random((len(means), n)) < means[:, None]).astype(np.float32)
+        found = self._start_at_fit(n, rng, MOST_AT_START) if fitted else None
+        return states if found is None else found
 
     def _fit_swarm(self, n: int) -> None:
         """Give the swarm `n` particles, repeating or leaving out present ones."""
@@ -124,15 +130,29 @@ class ParticleEngine(LineEngine):
             arrays["lanes"] = lane_streams(np.random.SeedSequence(entropy), n)
 
     def _derive(self) -> None:
+        arrays = self._arrays
+        self._source = self._swarm(arrays["X"].shape[1])
+        rate = arrays["scan"]
+        # Neighbouring decisions should not share variables: their noise would be correlated.
+        order = np.random.default_rng(arrays["seed"]).permutation(len(rate))
+        hot = order[rate[order] > 0]
+        p = self.problem.features.n_variables
+        self._scan = self._scan_of(
+            hot=hot,
+            probability=rate[hot],
+            is_hot=rate > 0,
+            cold_flips=min(p, len(rate) - len(hot)),
+            cold_moves=int(arrays["cold_moves"][0]),
+        )
+
+    def _swarm(self, n: int) -> Any:
+        """The particles as a source of means."""
         from edgewise.kernels.plain_swarm import PlainSwarm
-        from edgewise.kernels.state import Rivals, Scan
         from edgewise.kernels.swarm import Swarm
 
         arrays = self._arrays
-        n = arrays["X"].shape[1]
-        pairs_only = self._chain.graph.members.shape[1] == 2
-        kind: Any = Swarm if pairs_only else PlainSwarm
-        self._source = kind(
+        kind: Any = Swarm if self._chain.graph.members.shape[1] == 2 else PlainSwarm
+        return kind(
             X=arrays["X"],
             F=arrays["F"],
             w=arrays["w"],
@@ -145,39 +165,44 @@ class ParticleEngine(LineEngine):
             product=np.zeros(n, np.float32),
             slots=tuple(np.zeros((3, n), np.int64)),
         )
-        p = self.problem.features.n_variables
-        rate = arrays["scan"]
-        # Neighbouring decisions should not share variables: their noise would be correlated.
-        order = np.random.default_rng(arrays["seed"]).permutation(len(rate))
-        hot = order[rate[order] > 0]
-        swaps = self.settings.swaps if self.settings.swaps >= 0 else max(1, p // 8)
-        self._scan = Scan(
-            hot=hot,
-            probability=rate[hot],
-            is_hot=rate > 0,
-            cold_flips=min(p, len(rate) - len(hot)),
-            cold_moves=int(arrays["cold_moves"][0]),
+
+    def _scan_of(self, **visited: Any) -> Any:
+        """What an iteration visits, the swaps included."""
+        from edgewise.kernels.state import Rivals, Scan
+
+        arrays = self._arrays
+        pairs_only = self._chain.graph.members.shape[1] == 2
+        swaps = self.settings.swaps
+        swaps = swaps if swaps >= 0 else max(1, self.problem.features.n_variables // 8)
+        return Scan(
+            **visited,
             swaps=swaps if pairs_only else 0,
             rivals=Rivals(arrays["rivals"], arrays["rival_rate"], arrays["rival_tallies"]),
         )
 
     def _screen(self) -> None:
         """First scan: the candidates whose variables are visibly correlated in the data."""
-        members = self.problem.features.members
         rows = max(self._sums.rows[0], 1.0)
         rate = self._arrays["scan"]
         if len(rate) <= ALL_HOT:
             rate[:] = 1.0
         else:
-            i, j = members[:, 0], members[:, 1]
-            m = self._rules.centres[0]
-            joint = (self._sums.cliques[0] + 0.5 * m[i] * m[j]) / (rows + 0.5)
-            spread = m[i] * (1 - m[i]) * m[j] * (1 - m[j])
-            z = np.abs(joint - m[i] * m[j]) * np.sqrt(rows / spread)
-            if members.shape[1] > 2:
-                z[members[:, 2] >= 0] = 0.0
-            rate[z > max(2.5, np.partition(z, -min(len(z), 20 * len(m)))[-min(len(z), 20 * len(m))])] = 1.0
+            z = self._z_scores(rows)
+            most = min(len(z), 20 * self.problem.features.n_variables)
+            rate[z > max(2.5, np.partition(z, -most)[-most])] = 1.0
         rate[~is_free(self.problem.prior.status)] = 0.0
+
+    def _z_scores(self, rows: float) -> np.ndarray:
+        """How many standard errors from zero the correlation of each pair is in the data."""
+        members = self.problem.features.members
+        i, j = members[:, 0], members[:, 1]
+        m = self._rules.centres[0]
+        joint = (self._sums.cliques[0] + 0.5 * m[i] * m[j]) / (rows + 0.5)
+        spread = m[i] * (1 - m[i]) * m[j] * (1 - m[j])
+        z: np.ndarray = np.abs(joint - m[i] * m[j]) * np.sqrt(rows / spread)
+        if members.shape[1] > 2:
+            z[members[:, 2] >= 0] = 0.0
+        return z
 
     def _adapt(self) -> None:
         arrays = self._arrays
@@ -288,17 +313,28 @@ class ParticleEngine(LineEngine):
 
     def _mixing_time(self) -> float:
         """Sweeps of Gibbs sampling after which the variables have forgotten their states, on average."""
+        swarm = self._source
+        moved = self._swept_states()
+        share = swarm.w / swarm.w.sum()
+        (before, first), (after, second) = (self._moments(states, share) for states in (swarm.X, moved))
+        together = (swarm.X * moved) @ share - before * after
+        spread = np.sqrt(first * second).sum()
+        correlation = min(0.9, max(0.0, float(together.sum() / max(spread, 1e-9))))
+        return (1 + correlation) / (1 - correlation)
+
+    def _moments(self, states: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted means and variances of the variables."""
+        means = np.clip(states @ share, 0, 1)
+        return means, means * (1 - means)
+
+    def _swept_states(self) -> np.ndarray:
+        """What the particles would be after one sweep of Gibbs sampling."""
         from edgewise.kernels.gibbs import gibbs_sweep
 
         swarm, chain = self._source, self._chain
         moved, fields, lanes = swarm.X.copy(), swarm.F.copy(), swarm.lanes.copy()
         gibbs_sweep(moved, fields, lanes, chain.theta, chain.graph, swarm.change_i, swarm.product)
-        share = swarm.w / swarm.w.sum()
-        before, after = np.clip(swarm.X @ share, 0, 1), np.clip(moved @ share, 0, 1)
-        together = (swarm.X * moved) @ share - before * after
-        spread = np.sqrt(before * (1 - before) * after * (1 - after)).sum()
-        correlation = min(0.9, max(0.0, float(together.sum() / max(spread, 1e-9))))
-        return (1 + correlation) / (1 - correlation)
+        return moved
 
     def _choose_sites(self) -> None:
         """Variables redrawn after a move: more where decisions share their noise, fewer where it is dear."""

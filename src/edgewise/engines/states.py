@@ -60,7 +60,8 @@ def check_state(
     for name, array in state.items():
         # What an engine of somebody else means by a name is its own affair.
         rule = name if isinstance(new, ChainEngine) else ""
-        _check_range(rule, array, p, n_cliques, problem.statistics.n_rows)
+        if rule not in _STATES or problem.all_binary:
+            _check_range(rule, array, p, n_cliques, problem.statistics.n_rows)
     if isinstance(new, ChainEngine):
         if "split" in state and not 0 < int(state["split"][0]) < len(state["w"]):
             raise ValueError(f"its particles are split at {int(state['split'][0])} of {len(state['w'])}")
@@ -258,6 +259,12 @@ def _check_levels(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
     strength = root_mean_squares(state["blocks"][: dimension[several].sum()], dimension[several])
     if not np.allclose(strength, state["theta"][several], rtol=1e-9, atol=0.0):
         raise ValueError("the strength of a matrix is not that of its entries")
+    if "X" in state:
+        start = problem.scales.score_start
+        for i, scale in enumerate(problem.scales):
+            own = state["X"][start[i] : start[i + 1], None]
+            if not (own == scale.scores.T.astype(np.float32)[:, :, None]).all(axis=0).any(axis=0).all():
+                raise ValueError("'X' holds what is the score of no level")
     for scale, centre in zip(problem.scales, state["score_centres"]):
         own = centre[: scale.dimension]
         if not ((scale.scores.min(axis=0) < own) & (own < scale.scores.max(axis=0))).all():

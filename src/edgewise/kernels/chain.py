@@ -9,10 +9,10 @@ from edgewise.kernels.codes import LAG, LINGERED, OCCUPIED, SEEN
 from edgewise.kernels.compiling import answer, entry, kernel, question
 from edgewise.kernels.graph import shuffle_active
 from edgewise.kernels.hyper import draw_hyper, is_free
-from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_bias, visit_clique, visit_cold
+from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_bias, visit_candidate, visit_cold
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.sources import refresh, settle
-from edgewise.kernels.state import FullScan, Scan, record, room_left
+from edgewise.kernels.state import FullScan, LineScan, Scan, record, room_left
 from edgewise.kernels.swaps import visit_rivals, visit_swap
 
 
@@ -26,7 +26,7 @@ def _at_once(scan):
     return True
 
 
-@answer(redraws_at_once, Scan)
+@answer(redraws_at_once, Scan, LineScan)
 def _later(scan):
     return False
 
@@ -42,21 +42,30 @@ def visit_hot(scan, rules, sums, chain, source, work):
         if redraws_at_once(scan) and chain.graph.place[a] >= 0:
             what |= REDRAW
         if what:
-            settle(source, visit_clique(a, what, 0.0, rules, sums, chain, source, work), chain)
+            moved = visit_candidate(chain.graph, a, what, 0.0, rules, sums, chain, source, work)
+            settle(source, moved, chain)
 
 
 @question
-def swap_rivals(scan, rules, sums, chain, source, work):
-    """Swaps between the rivals that a scan knows."""
+def exchange(scan, rules, sums, chain, source, work):
+    """The swaps of a scan: of any pairs, then between the rivals that it knows."""
 
 
-@answer(swap_rivals, FullScan)
-def _knows_none(scan, rules, sums, chain, source, work):
+@answer(exchange, LineScan)
+def _no_swaps(scan, rules, sums, chain, source, work):
     pass
 
 
-@answer(swap_rivals, Scan)
+@answer(exchange, FullScan)
+def _any_swaps(scan, rules, sums, chain, source, work):
+    for _ in range(scan.swaps):
+        settle(source, visit_swap(rules, sums, chain, source, work), chain)
+
+
+@answer(exchange, Scan)
 def _known_rivals(scan, rules, sums, chain, source, work):
+    for _ in range(scan.swaps):
+        settle(source, visit_swap(rules, sums, chain, source, work), chain)
     for number in range(scan.rivals.rate.shape[0]):
         if uniform(chain.stream) < scan.rivals.rate[number]:
             moved = visit_rivals(number, scan.rivals, rules, sums, chain, source, work)
@@ -73,13 +82,14 @@ def _nothing(scan, rules, sums, chain, source, work):
     pass
 
 
-@answer(visit_others, Scan)
+@answer(visit_others, Scan, LineScan)
 def _cold_ones_and_parameters(scan, rules, sums, chain, source, work):
     count = chain.graph.place.shape[0]
     for _ in range(scan.cold_flips):
         a = below(chain.stream, count)
         if not scan.is_hot[a] and is_free(chain.graph.status[a]):
-            moved = visit_clique(a, np.int64(FLIP | TALLY), 0.0, rules, sums, chain, source, work)
+            what = np.int64(FLIP | TALLY)
+            moved = visit_candidate(chain.graph, a, what, 0.0, rules, sums, chain, source, work)
             if moved:
                 settle(source, moved, chain)
     for _ in range(scan.cold_moves):
@@ -89,21 +99,35 @@ def _cold_ones_and_parameters(scan, rules, sums, chain, source, work):
     shuffle_active(chain.graph, chain.stream)
     for position in range(chain.graph.counts[0]):
         a = chain.graph.listed[position]
-        moved = visit_clique(a, np.int64(REDRAW), 0.0, rules, sums, chain, source, work)
+        moved = visit_candidate(chain.graph, a, np.int64(REDRAW), 0.0, rules, sums, chain, source, work)
         settle(source, moved, chain)
+
+
+@question
+def visit_biases(scan, rules, sums, chain, source, work):
+    """The biases along all of their lines."""
+
+
+@answer(visit_biases, FullScan, Scan)
+def _one_line_each(scan, rules, sums, chain, source, work):
+    for g in range(rules.centres.shape[0]):
+        for i in range(rules.levels.shape[0]):
+            settle(source, visit_bias(g, i, rules, sums, chain, source, work), chain)
+
+
+@answer(visit_biases, LineScan)
+def _lines_of_thresholds(scan, rules, sums, chain, source, work):
+    for position in range(scan.lines.shape[0]):
+        settle(source, visit_bias(np.int64(0), scan.lines[position], rules, sums, chain, source, work), chain)
 
 
 @kernel
 def iterate(scan, rules, sums, chain, source, work):
     """Swaps, indicators, active parameters, biases, hyper-parameters."""
-    for _ in range(scan.swaps):
-        settle(source, visit_swap(rules, sums, chain, source, work), chain)
-    swap_rivals(scan, rules, sums, chain, source, work)
+    exchange(scan, rules, sums, chain, source, work)
     visit_hot(scan, rules, sums, chain, source, work)
     visit_others(scan, rules, sums, chain, source, work)
-    for g in range(rules.centres.shape[0]):
-        for i in range(rules.levels.shape[0]):
-            settle(source, visit_bias(g, i, rules, sums, chain, source, work), chain)
+    visit_biases(scan, rules, sums, chain, source, work)
     draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
 
 
@@ -131,7 +155,7 @@ def run_chain(rules, sums, chain, source, scan, work, blanks, iteration, iterati
     if iterations == 0:
         refresh(source, 0, chain)
     for step in range(iterations):
-        if thin > 0 and not room_left(chain.graph.place.shape[0], recorder):
+        if thin > 0 and not room_left(recorder, chain.graph.place.shape[0]):
             return step
         impute(blanks, chain, thin > 0)
         refresh(source, iteration + step, chain)
@@ -139,5 +163,5 @@ def run_chain(rules, sums, chain, source, scan, work, blanks, iteration, iterati
         if thin < 0:
             watch(iteration + step + 1, chain.graph, chain.tallies)
         elif (iteration + step + 1) % thin == 0:
-            record(chain, recorder)
+            record(recorder, chain)
     return iterations

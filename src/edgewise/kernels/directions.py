@@ -72,15 +72,39 @@ def clique_cells_count(a, rules, graph):
     return 2
 
 
-@kernel
-def bias_line(g, i, rules, sums, chain, values, S):
-    """Fill the line of bias `i` of stratum `g` from its present value; returns its precision and tilt."""
+@question
+def bias_line(graph, g, i, rules, sums, chain, values, S):
+    """Fill line `i` of the biases of stratum `g` from where they are; returns its precision and tilt."""
+
+
+@question
+def bias_cells_count(graph, i, rules):
+    """Number of cells of line `i` of the biases."""
+
+
+@question
+def move_bias(graph, g, i, t, rules, chain):
+    """Move the biases of stratum `g` by `t` along their line `i`."""
+
+
+@answer(bias_line, PairGraph, CliqueGraph)
+def _own_bias(graph, g, i, rules, sums, chain, values, S):
     centre = rules.centres[g, i]
     for c in range(rules.levels[i]):
         values[0, c] = rules.scores[i, c] - centre
     S[0] = sums.singles[g, i] - centre * sums.rows[g]
     precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
     return precision, -chain.bias[g * rules.levels.shape[0] + i] * precision
+
+
+@answer(bias_cells_count, PairGraph, CliqueGraph)
+def _own_levels(graph, i, rules):
+    return rules.levels[i]
+
+
+@answer(move_bias, PairGraph, CliqueGraph)
+def _move_own(graph, g, i, t, rules, chain):
+    chain.bias[g * rules.levels.shape[0] + i] += t
 
 
 @question

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 
 import numpy as np
 
+import edgewise.kernels.blocks  # noqa: F401 (matrices are visited, too)
 from edgewise.kernels.blanks import impute
-from edgewise.kernels.blocks import visit_block, visit_thresholds
 from edgewise.kernels.codes import OCCUPIED
-from edgewise.kernels.compiling import entry, kernel
+from edgewise.kernels.compiling import entry, kernel, long
+from edgewise.kernels.directions import bias_line, move_bias
 from edgewise.kernels.graph import pair_of
 from edgewise.kernels.hyper import draw_hyper
-from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_clique
+from edgewise.kernels.lines import (
+    draw_proposal,
+    line_mode,
+    line_value,
+    log_proposal,
+    log_z_change,
+    metropolis,
+    move_cells,
+)
+from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_candidate
 from edgewise.kernels.random import uniform
-from edgewise.kernels.state import record, room_left
-from edgewise.kernels.windows import REBUILD_EVERY, build, enter, leave
+from edgewise.kernels.state import planes, record, room_left
+from edgewise.kernels.windows import REBUILD_EVERY, build, enter, leave, level_cells, scale_levels
 
 # Candidates with the probability that their indicators are decided, rounds within a window, low variables.
 LevelScan = namedtuple("LevelScan", "hot probability rounds split")
-# Matrices of the active candidates of the draws, and where those of each draw begin.
-BlockRecorder = namedtuple("BlockRecorder", "indptr values")
 # Room for the potentials from which the table is built.
 Potentials = namedtuple("Potentials", "thresholds tables pairs")
 
@@ -74,55 +83,49 @@ def visit_window(w, scan, rules, sums, chain, source, work):
             what |= FLIP | TALLY
         if chain.graph.place[a] >= 0:
             what |= REDRAW
-        if what and chain.graph.dimension[a] > 1:
-            visit_block(a, what, rules, sums, chain, source, work)
-        elif what:
-            visit_clique(a, what, 0.0, rules, sums, chain, source, work)
+        if what:
+            visit_candidate(chain.graph, a, what, 0.0, rules, sums, chain, source, work)
     for i in range(place.shape[0]):
         if place[i]:
             visit_thresholds(i, rules, sums, chain, source, work)
 
 
-@kernel
-def record_blocks(rules, chain, recorder, blocks):
-    """Keep the matrices of the draw that was recorded last, in the order of its candidates."""
-    draw = recorder.filled[0] - 1
-    end = blocks.indptr[draw]
-    for position in range(recorder.indptr[draw], recorder.indptr[draw + 1]):
-        a = recorder.indices[position]
-        if chain.graph.dimension[a] > 1:
-            for q in range(chain.graph.dimension[a]):
-                blocks.values[end + q] = chain.blocks[rules.block_start[a] + q]
-            end += chain.graph.dimension[a]
-    blocks.indptr[draw + 1] = end
+@long
+def visit_thresholds(i, rules, sums, chain, source, work):
+    """Redraw the thresholds of variable i along its lines, all on the marginal of its levels (11.7)."""
+    cells, values, moved = planes(work.lines[0], rules.levels[i])
+    S, log_scale = work.sums[0], work.vectors[0]
+    level_cells(source, i, cells[0])
+    for c in range(rules.levels[i]):
+        log_scale[c] = 0.0
+    for n in range(rules.line_start[i], rules.line_start[i + 1]):
+        precision, tilt = bias_line(chain.graph, 0, n, rules, sums, chain, values, S)
+        mode, sd = line_mode(cells, values, S, sums.rows, precision, tilt)
+        t_new = draw_proposal(chain.stream, mode, sd)
+        log_ratio = line_value(t_new, cells, values, S, sums.rows, precision, tilt)
+        log_ratio += log_proposal(0.0, mode, sd) - log_proposal(t_new, mode, sd)
+        if metropolis(chain.stream, log_ratio):
+            normaliser = log_z_change(t_new, cells[0], values[0])
+            move_cells(cells, values, t_new, moved)
+            for c in range(rules.levels[i]):
+                cells[0, c] = moved[0, c]
+                log_scale[c] += t_new * values[0, c] - normaliser
+            move_bias(chain.graph, 0, n, t_new, rules, chain)
+    for c in range(rules.levels[i]):
+        source.scale[c] = math.exp(log_scale[c])
+    scale_levels(source, i, source.scale)
 
 
 @entry
 def run_levels(
-    rules,
-    basis,
-    sums,
-    chain,
-    source,
-    scan,
-    work,
-    potentials,
-    blanks,
-    iteration,
-    iterations,
-    thin,
-    recorder,
-    blocks,
+    rules, basis, sums, chain, source, scan, work, potentials, blanks, iteration, iterations, thin, recorder
 ):
     """As :func:`edgewise.kernels.chain.run_chain`, for variables with any levels."""
     if iterations == 0:
         rebuild(rules, basis, chain, source, potentials)
     for step in range(iterations):
-        if thin > 0:
-            filled = recorder.filled[0]
-            room = blocks.indptr[filled] + chain.blocks.shape[0] <= blocks.values.shape[0]
-            if not room or not room_left(chain.graph.place.shape[0], recorder):
-                return step
+        if thin > 0 and not room_left(recorder, chain.graph.place.shape[0]):
+            return step
         if (iteration + step) % REBUILD_EVERY == 0:
             rebuild(rules, basis, chain, source, potentials)
         impute(blanks, chain, thin > 0)
@@ -136,6 +139,5 @@ def run_levels(
             for position in range(chain.graph.counts[0]):
                 chain.tallies[OCCUPIED, chain.graph.listed[position]] += 1.0
         elif (iteration + step + 1) % thin == 0:
-            record(chain, recorder)
-            record_blocks(rules, chain, recorder, blocks)
+            record(recorder, chain)
     return iterations

@@ -20,7 +20,7 @@ from edgewise.kernels.codes import BIRTHS, DEATHS, INCLUSION, TRIES
 from edgewise.kernels.compiling import entry, kernel, loop
 from edgewise.kernels.graph import activate, deactivate
 from edgewise.kernels.hyper import draw_hyper, is_free, log_prior_odds, other_common
-from edgewise.kernels.level_chain import fill_potentials, record_blocks
+from edgewise.kernels.level_chain import fill_potentials
 from edgewise.kernels.random import normal, uniform
 from edgewise.kernels.slabs import slab_mean, slab_precision
 from edgewise.kernels.state import record, room_left
@@ -57,7 +57,7 @@ def load_walk(rules, chain, surrogate, walk):
 
 @kernel
 def solve_block(begin, size, flat, push, surrogate, walk):
-    """Root of the precision of a block and half of its solution; energy and log determinant of (11.8).
+    """Root of the precision of a block and half of its solution; energy and log determinant of (11.9).
 
     `flat` is the precision of the slab, and `push` that times its mean.
     """
@@ -155,22 +155,18 @@ def visit_all(sweeps, rules, chain, surrogate, walk):
 
 
 @entry
-def walk_levels(sweeps, rules, chain, surrogate, walk, blanks, iteration, iterations, thin, recorder, blocks):
+def walk_levels(sweeps, rules, chain, surrogate, walk, blanks, iteration, iterations, thin, recorder):
     """Iterations on the surrogate, stopping early when the recorder is full; returns how many ran."""
     for step in range(iterations):
-        if thin > 0:
-            filled = recorder.filled[0]
-            room = blocks.indptr[filled] + chain.blocks.shape[0] <= blocks.values.shape[0]
-            if not room or not room_left(chain.graph.place.shape[0], recorder):
-                return step
+        if thin > 0 and not room_left(recorder, chain.graph.place.shape[0]):
+            return step
         impute(blanks, chain, thin > 0)
         lean_on(blanks, surrogate)
         # Anew in every iteration, so that rounding does not depend on how they are divided into calls.
         load_walk(rules, chain, surrogate, walk)
         visit_all(sweeps, rules, chain, surrogate, walk)
         if thin > 0 and (iteration + step + 1) % thin == 0:
-            record(chain, recorder)
-            record_blocks(rules, chain, recorder, blocks)
+            record(recorder, chain)
     return iterations
 
 

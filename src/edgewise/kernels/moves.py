@@ -26,9 +26,16 @@ from edgewise.kernels.codes import (
     NOISE_SUM,
     TRIES,
 )
-from edgewise.kernels.compiling import kernel, long
-from edgewise.kernels.directions import bias_line, clique_cells_count, clique_line, shift_biases
-from edgewise.kernels.graph import activate, deactivate
+from edgewise.kernels.compiling import answer, kernel, long, question
+from edgewise.kernels.directions import (
+    bias_cells_count,
+    bias_line,
+    clique_cells_count,
+    clique_line,
+    move_bias,
+    shift_biases,
+)
+from edgewise.kernels.graph import CliqueGraph, PairGraph, activate, deactivate
 from edgewise.kernels.hyper import is_free, log_prior_odds, other_common
 from edgewise.kernels.lines import (
     acceptance,
@@ -205,14 +212,24 @@ def visit_clique(a, what, log_choice, rules, sums, chain, source, work):
     return True
 
 
+@question
+def visit_candidate(graph, a, what, log_choice, rules, sums, chain, source, work):
+    """:func:`visit_clique`, or what does the same for candidate `a` with more than one parameter."""
+
+
+@answer(visit_candidate, PairGraph, CliqueGraph)
+def _one_parameter(graph, a, what, log_choice, rules, sums, chain, source, work):
+    return visit_clique(a, what, log_choice, rules, sums, chain, source, work)
+
+
 @long
 def visit_bias(g, i, rules, sums, chain, source, work):
-    """Redraw bias `i` of stratum `g`; did it move?"""
-    cells, values, _ = planes(work.lines[0, :, :1], rules.levels[i])
+    """Redraw the biases of stratum `g` along their line `i`; did they move?"""
+    cells, values, _ = planes(work.lines[0, :, :1], bias_cells_count(chain.graph, i, rules))
     S = work.sums[0, :1]
     rows = sums.rows[g : g + 1]
     bias_cells(source, g, i, cells)
-    precision, tilt = bias_line(g, i, rules, sums, chain, values, S)
+    precision, tilt = bias_line(chain.graph, g, i, rules, sums, chain, values, S)
     mode, sd = line_mode(cells, values, S, rows, precision, tilt)
     t = draw_proposal(chain.stream, mode, sd)
     slope = tilt + S[0]
@@ -225,7 +242,7 @@ def visit_bias(g, i, rules, sums, chain, source, work):
     )
     if not metropolis(chain.stream, penalised(log_ratio, work.noise, chain.stream)):
         return False
-    chain.bias[g * rules.levels.shape[0] + i] += t
+    move_bias(chain.graph, g, i, t, rules, chain)
     follow_bias(source, g, i, t, cells, values, chain)
     return True
 
@@ -252,7 +269,7 @@ def visit_cold(is_hot, rules, sums, chain, source, work):
     others = graph.counts[0] - (1 if active else 0)
     log_choice = math.log(count) - math.log(others + 1)
     chain.counters[COLD_TRIES] += 1.0
-    moved = visit_clique(a, np.int64(FLIP), log_choice, rules, sums, chain, source, work)
+    moved = visit_candidate(graph, a, np.int64(FLIP), log_choice, rules, sums, chain, source, work)
     if moved:
         chain.counters[COLD_ACCEPTS] += 1.0
     return moved

@@ -38,13 +38,23 @@ def follow_clique(source, a, value, target, cells, values, rules, chain):
 
 
 @question
+def block_growth(source, a, value, target, cells, features, rows, chain, noise):
+    """Growth when the matrix of candidate `a` moves; `features` are those of the cells."""
+
+
+@question
+def follow_block(source, a, change, cells, features, rules, chain):
+    """Be a source for the model after the matrix of candidate `a` has moved by `change`."""
+
+
+@question
 def bias_cells(source, g, i, cells):
-    """Probabilities of the levels of variable `i` in stratum `g`, the only one in `cells`."""
+    """Probabilities of the levels that line `i` of the biases touches in stratum `g`, alone in `cells`."""
 
 
 @question
 def bias_growth(source, g, i, t, cells, values, rows, noise):
-    """Growth when bias `i` of stratum `g` moves by `t`; `cells`, `values` and `rows` are of that stratum."""
+    """Growth when the biases of stratum `g`, whose `cells`, `values` and `rows` these are, move along a line."""
 
 
 @question

@@ -28,7 +28,8 @@ deaths choose as (7.3) says; then all active parameters are redrawn. **Rivals** 
 ``pairs[r]``, that share a variable; a swap between them is tried with probability ``rate[r]``, and
 ``tallies`` count the tries and add up their acceptance probabilities. A **FullScan** has no cold
 candidates and redraws an active one in the visit that decides its indicator, from the same cells; it is for
-sources without noise, whose second decision is correlated with the first by nothing but the state.
+sources without noise, whose second decision is correlated with the first by nothing but the state. A
+**LineScan** has no swaps, and names the ``lines`` of the thresholds in their order; it is for more levels.
 
 **Work** is scratch that no move leaves anything in: ``lines[k]`` the base cells, values and present cells of
 up to two lines, ``sums[k]`` their sums over the data, ``joint`` the base cells, shifts and present cells of
@@ -42,7 +43,7 @@ from collections import namedtuple
 import numpy as np
 
 from edgewise.kernels.codes import INCLUSION_RATE, MODEL_STATE, SLAB_SCALE
-from edgewise.kernels.compiling import kernel
+from edgewise.kernels.compiling import answer, kernel, question
 
 Rules = namedtuple("Rules", "centres clique_centres levels scores pair_index prior")
 Sums = namedtuple("Sums", "rows singles cliques")
@@ -50,8 +51,15 @@ Chain = namedtuple("Chain", "theta bias hyper graph stream tallies counters")
 Rivals = namedtuple("Rivals", "pairs rate tallies")
 Scan = namedtuple("Scan", "hot probability is_hot cold_flips cold_moves swaps rivals")
 FullScan = namedtuple("FullScan", "hot probability swaps")
+LineScan = namedtuple("LineScan", "hot probability is_hot cold_flips cold_moves lines")
 Work = namedtuple("Work", "lines sums joint noise")
 Recorder = namedtuple("Recorder", "indptr indices values biases inclusion_rate slab_scale model_state filled")
+# One for matrices too: those of the active candidates of each draw, and where each draw's begin; `own` is
+# where those of a candidate lie in the chain, `size` how many parameters it has.
+BlockRecorder = namedtuple(
+    "BlockRecorder",
+    "indptr indices values biases inclusion_rate slab_scale model_state filled block_indptr blocks own size",
+)
 
 
 def working_space(levels: np.ndarray, strata: int = 1) -> Work:
@@ -90,16 +98,57 @@ def planes(space, count):
     return space[0, :, :count], space[1, :, :count], space[2, :, :count]
 
 
-@kernel
-def room_left(active, recorder):
+@question
+def room_left(recorder, active):
     """Whether one more draw with so many active candidates fits into the recorder."""
+
+
+@answer(room_left, Recorder)
+def _room_for_values(recorder, active):
+    return room_for_values(recorder, active)
+
+
+@answer(room_left, BlockRecorder)
+def _room_for_blocks(recorder, active):
+    last = recorder.own.shape[0] - 1
+    end = recorder.block_indptr[recorder.filled[0]] + recorder.own[last]
+    return end <= recorder.blocks.shape[0] and room_for_values(recorder, active)
+
+
+@kernel
+def room_for_values(recorder, active):
+    """Whether it does but for matrices."""
     filled = recorder.filled[0]
     return filled < recorder.biases.shape[0] and recorder.indptr[filled] + active <= recorder.indices.shape[0]
 
 
-@kernel
-def record(chain, recorder):
+@question
+def record(recorder, chain):
     """Keep the present state as a draw; its active candidates in no particular order."""
+
+
+@answer(record, Recorder)
+def _record_values(recorder, chain):
+    record_values(recorder, chain)
+
+
+@answer(record, BlockRecorder)
+def _record_blocks(recorder, chain):
+    draw = recorder.filled[0]
+    record_values(recorder, chain)
+    end = recorder.block_indptr[draw]
+    for position in range(recorder.indptr[draw], recorder.indptr[draw + 1]):
+        a = recorder.indices[position]
+        if recorder.size[a] > 1:
+            for q in range(recorder.size[a]):
+                recorder.blocks[end + q] = chain.blocks[recorder.own[a] + q]
+            end += recorder.size[a]
+    recorder.block_indptr[draw + 1] = end
+
+
+@kernel
+def record_values(recorder, chain):
+    """Keep all of it but for matrices."""
     filled = recorder.filled[0]
     begin = recorder.indptr[filled]
     count = chain.graph.counts[0]

@@ -408,7 +408,7 @@ def run_stretches(
     """
     for step in range(iterations):
         # Whatever the iteration makes of the graph has to fit.
-        if thin > 0 and not room_left(chain.graph.place.shape[0], recorder):
+        if thin > 0 and not room_left(recorder, chain.graph.place.shape[0]):
             return step
         impute(blanks, chain, thin > 0)
         lean_on(blanks, surrogate)
@@ -416,5 +416,5 @@ def run_stretches(
         draw_hyper(chain.hyper, chain.theta, rules.prior, chain.graph, chain.stream)
         tally_indicators(surrogate, chain)
         if thin > 0 and (iteration + step + 1) % thin == 0:
-            record(chain, recorder)
+            record(recorder, chain)
     return iterations

@@ -25,7 +25,7 @@ import numpy as np
 
 from edgewise.kernels import sources
 from edgewise.kernels.codes import ESS_COUNT, ESS_SUM, RESAMPLINGS, SITE_UPDATES
-from edgewise.kernels.compiling import answer, kernel, small
+from edgewise.kernels.compiling import answer, kernel, question, small
 from edgewise.kernels.gibbs import add_scaled, compute_fields, redraw_variable, spread_change
 from edgewise.kernels.graph import pair_of
 from edgewise.kernels.particles import (
@@ -65,9 +65,24 @@ def exponentials(change, values, factors):
         factors[c] = math.exp(change * values[c])
 
 
-@kernel
-def stir(sites, begin, end, chain, swarm):
+@question
+def variables(source):
+    """Number of variables of the particles."""
+
+
+@question
+def stir(source, sites, begin, end, chain):
     """Gibbs updates of the next `sites` variables in turn, in particles `begin` to `end`."""
+
+
+@answer(variables, Swarm, PlainSwarm)
+def _one_row_each(source):
+    return source.X.shape[0]
+
+
+@answer(stir, Swarm, PlainSwarm)
+def _stir(source, sites, begin, end, chain):
+    swarm = source
     for _ in range(sites):
         i = swarm.cursor[0]
         swarm.cursor[0] = i + 1 if i + 1 < swarm.X.shape[0] else 0
@@ -92,7 +107,7 @@ def resample_if_needed(chain, swarm):
             resample(swarm.X, swarm.F, swarm.w, begin, end, chain.stream, *swarm.slots)
             chain.counters[RESAMPLINGS] += 1.0
             # Copies are no use until they differ.
-            stir(swarm.X.shape[0], begin, end, chain, swarm)
+            stir(swarm, variables(swarm), begin, end, chain)
         elif mean < LIGHT or mean > HEAVY:
             scale(swarm.w[begin:end], np.float32(1.0 / mean))
 
@@ -107,7 +122,7 @@ def _settle(source, moved, chain):
     # Weights stay healthy, and the particles are stirred so that the next decision sees other noise.
     if moved:
         resample_if_needed(chain, source)
-    stir(source.sites if moved else 1, np.int64(0), source.w.shape[0], chain, source)
+    stir(source, source.sites if moved else 1, np.int64(0), source.w.shape[0], chain)
 
 
 @answer(sources.refresh, Swarm, PlainSwarm)

@@ -20,6 +20,7 @@ from collections import namedtuple
 import numpy as np
 
 from edgewise.kernels import sources
+from edgewise.kernels.block_lines import block_log_z, exponent
 from edgewise.kernels.compiling import answer, kernel, long
 from edgewise.kernels.graph import pair_of
 from edgewise.kernels.lines import log_z_change
@@ -178,6 +179,31 @@ def _follow_clique(source, a, value, target, cells, values, rules, chain):
     i, j = pair_of(a, chain.graph)
     for c in range(cells.shape[1]):
         source.scale[c] = math.exp(change * values[0, c] - normaliser)
+    scale_pair(source, i, j, source.scale)
+
+
+@answer(sources.block_growth, Window)
+def _block_growth(source, a, value, target, cells, features, rows, chain, noise):
+    noise[0] = 0.0
+    noise[1] = 0.0
+    size = chain.graph.dimension[a]
+    growth = block_log_z(target, size, cells, features) - block_log_z(value, size, cells, features)
+    return rows[0] * growth
+
+
+@answer(sources.follow_block, Window)
+def _follow_block(source, a, change, cells, features, rules, chain):
+    i, j = pair_of(a, chain.graph)
+    size = chain.graph.dimension[a]
+    begun = chain.blocks[rules.block_start[a] : rules.block_start[a] + size]
+    before, after = 0.0, 0.0
+    for c in range(cells.shape[0]):
+        present = cells[c] * math.exp(exponent(begun, size, features, c))
+        source.scale[c] = math.exp(exponent(change, size, features, c))
+        before += present
+        after += present * source.scale[c]
+    for c in range(cells.shape[0]):
+        source.scale[c] *= before / after
     scale_pair(source, i, j, source.scale)
 
 
