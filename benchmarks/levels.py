@@ -1,7 +1,8 @@
 """Tables with more than two levels: who decided, CPU time, effective draws per CPU second.
 
     python -m benchmarks.levels            # titanic, cad1, wenchuan and bfi, whole and in part
-    python -m benchmarks.levels --errors   # the surrogate against the exact table on 8 items of 5 levels
+    python -m benchmarks.levels wenchuan --engine particle   # one of them by one engine
+    python -m benchmarks.levels --errors   # particles and surrogate against the exact table, 8 items
 
 Needs the data that EDGEWISE_DATA names. Warm-up is included, compiling is not: a small fit comes first.
 """
@@ -19,6 +20,7 @@ import numpy as np
 from edgewise import exact
 from edgewise.data import Data, read_data
 from edgewise.datasets import ordinal_model
+from edgewise.engines.choose import choose
 from edgewise.fitting import answer, pose
 from edgewise.posterior.diagnostics import diagnose
 from edgewise.posterior.posterior import Posterior
@@ -53,14 +55,18 @@ def fit(data: Data, **options: Any) -> tuple[Posterior, float]:
     return posterior, time.process_time() - started
 
 
-def speeds() -> None:
-    """One line per table."""
+def speeds(wanted: list[str], engines: list[str]) -> None:
+    """One line per table and engine; what `auto` takes unless engines are named."""
     print(f"{'table':<20}{'rows':>6}{'engine':>11}{'light':>7}{'CPU s':>8}{'ESS/CPU s':>11}{'slowest':>9}")
-    for number, (name, data) in enumerate(tables().items()):
-        if number == 0:
-            fit(data)
-        for engine in ("exact", "surrogate") if data.scales.n_states <= 1 << 20 else ("surrogate",):
-            fit(next(iter(tables().values())), engine=engine)
+    every = tables()
+    small = every["titanic"]
+    for name, data in every.items():
+        if wanted and name not in wanted:
+            continue
+        for engine in engines or (choose(pose(data).problem)[0],):
+            if engine == "exact" and data.scales.n_states > 1 << 20:
+                continue
+            fit(small, engine=engine, min_draws=10, max_draws=10, target_ess=None)
             posterior, seconds = fit(data, engine=engine)
             inclusion, effective = posterior.edge_values("inclusion"), posterior.edge_values("ess_bulk")
             open_ = (inclusion > UNCERTAIN) & (inclusion < 1 - UNCERTAIN)
@@ -73,11 +79,11 @@ def speeds() -> None:
             )
 
 
-def errors() -> None:
-    """PIPs and means of the surrogate alone beside those of the exact table, on simulated items."""
+def errors(engines: list[str]) -> None:
+    """PIPs and means of particles, and of the surrogate alone, beside those of the exact table."""
     print(
-        f"{'rows':>6}{'data':>6}{'rarest level':>14}{'PIP rms':>9}{'largest':>9}"
-        f"{'own error':>11}{'means, sd':>11}"
+        f"{'rows':>6}{'data':>6}{'rarest':>8}{'engine':>11}{'PIP rms':>9}{'largest':>9}{'own error':>11}"
+        f"{'means, sd':>11}{'CPU s':>8}"
     )
     for rows in (100, 362, 1000):
         for seed in (1, 2, 3):
@@ -86,19 +92,24 @@ def errors() -> None:
             data = read_data(sample, levels={f"x{k}": range(LEVELS) for k in range(ITEMS)})
             rarest = min(np.bincount(column, minlength=LEVELS).min() for column in sample.T)
             sure, _ = fit(data, engine="exact", target_error=0.01, min_draws=2000, max_draws=4000)
-            guess, _ = fit(data, engine="surrogate", target_error=0.01)
-            apart = guess.edge_values("inclusion") - sure.edge_values("inclusion")
-            noise = np.hypot(guess.edge_values("mcse"), sure.edge_values("mcse"))
-            spread = np.maximum(sure.edge_values("sd"), 0.02)
-            means = (guess.edge_values("mean") - sure.edge_values("mean")) / spread
-            print(
-                f"{rows:>6}{seed:>6}{rarest:>14}{np.sqrt(np.mean(apart**2)):>9.4f}{np.abs(apart).max():>9.3f}"
-                f"{np.sqrt(np.mean(noise**2)):>11.4f}{np.sqrt(np.mean(means**2)):>11.3f}",
-                flush=True,
-            )
+            for engine in engines or ["particle", "surrogate"]:
+                guess, seconds = fit(data, engine=engine, target_error=0.01)
+                apart = guess.edge_values("inclusion") - sure.edge_values("inclusion")
+                noise = np.hypot(guess.edge_values("mcse"), sure.edge_values("mcse"))
+                spread = np.maximum(sure.edge_values("sd"), 0.02)
+                means = (guess.edge_values("mean") - sure.edge_values("mean")) / spread
+                print(
+                    f"{rows:>6}{seed:>6}{rarest:>8}{engine:>11}{np.sqrt(np.mean(apart**2)):>9.4f}"
+                    f"{np.abs(apart).max():>9.3f}{np.sqrt(np.mean(noise**2)):>11.4f}"
+                    f"{np.sqrt(np.mean(means**2)):>11.3f}{seconds:>8.1f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", help="names of tables; all by default")
+    parser.add_argument("--engine", action="append", default=[], help="what auto takes by default")
     parser.add_argument("--errors", action="store_true")
-    errors() if parser.parse_args().errors else speeds()
+    given = parser.parse_args()
+    errors(given.engine) if given.errors else speeds(given.tables, given.engine)

@@ -9,7 +9,15 @@ from edgewise import SpikeSlabMRF, exact
 from edgewise.data import read_data
 from edgewise.datasets import ordinal_model
 from edgewise.engines.choose import LEVEL_SURROGATE, choose, resolve
-from edgewise.engines.level_surrogate import LevelSurrogateEngine, data_variances, in_play, mismatch
+from edgewise.engines.level_features import (
+    answers_of,
+    data_variances,
+    in_play,
+    mismatch,
+    particle_features,
+    scores_of,
+)
+from edgewise.engines.level_surrogate import LevelSurrogateEngine
 from edgewise.errors import DataError
 from edgewise.fitting import answer, pose
 from edgewise.model.mrf import MRF
@@ -116,9 +124,9 @@ def test_features_and_their_variances(data):
     problem = pose(data).problem
     candidates, offset = in_play(problem)
     assert np.diff(offset).tolist() == problem.scales.dimensions(problem.features.members).tolist()
-    engine = LevelSurrogateEngine(problem, {"particles": 600, "warm_up": 5}, np.random.SeedSequence(1))
-    engine._arrays["answers"][:] = data.codes
-    features = engine._features()
+    states = scores_of(data.scales, data.codes)
+    np.testing.assert_array_equal(answers_of(data.scales, states), data.codes)
+    features = particle_features(problem, candidates, data.codes)
     expected = np.concatenate([problem.statistics.singles, problem.statistics.cliques])
     np.testing.assert_allclose(features.sum(axis=1), expected, atol=1e-8)
     assert mismatch(problem, candidates, offset, features.mean(axis=1)) == pytest.approx(0.0, abs=1e-9)

@@ -1,14 +1,16 @@
-"""Simulation-based calibration of the exact engine with three to five levels."""
+"""Simulation-based calibration of the exact and the particle engine with three to five levels."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from edgewise import MRF, exact
 from edgewise.engines.exact import ExactEngine
+from edgewise.engines.level_particle import LevelParticleEngine
 from edgewise.engines.protocol import Problem
 from edgewise.features import Features, Statistics, level_statistics
 from edgewise.priors import BetaInclusion, GammaSlab, NormalBias, Prior
@@ -48,7 +50,7 @@ def simulate(rng: np.random.Generator) -> tuple[dict[str, float], np.ndarray, St
     return truth, active, level_statistics(rows, None, SCALES, FEATURES)
 
 
-def calibrate(rounds: int, kept: float = 1.0) -> dict[str, float]:
+def calibrate(rounds: int, kept: float = 1.0, kind: type = ExactEngine, **settings) -> dict[str, float]:
     """P-values of uniform ranks by quantity, and of the z-scores of the indicators."""
     rng = np.random.default_rng(8)
     ranks: dict[str, list[float]] = {}
@@ -58,7 +60,7 @@ def calibrate(rounds: int, kept: float = 1.0) -> dict[str, float]:
         truth, active, sums = simulate(rng)
         sums = Statistics(sums.n_rows, sums.singles, kept * sums.cliques)
         problem = Problem(FEATURES, sums, prior, None, SCALES)
-        engine = ExactEngine(problem, {"warm_up": 60}, np.random.SeedSequence([3, seed]))
+        engine = kind(problem, {"warm_up": 60, **settings}, np.random.SeedSequence([3, seed]))
         engine.advance(60)
         draws = engine.advance(DRAWS * THIN, thin=THIN)
         series = {"p0": draws.inclusion_rate, "sigma0": draws.slab_scale, "edges": draws.n_edges}
@@ -83,4 +85,13 @@ def test_exact_engine_with_levels_is_calibrated():
 def test_shrunken_sums_are_noticed():
     """Negative control: the products of scores lose 30 percent on their way to the engine."""
     found = calibrate(100, kept=0.7)
+    assert min(found.values()) < LIMIT, found
+
+
+@pytest.mark.slow
+def test_particle_engine_with_levels_is_calibrated():
+    found = calibrate(150, kind=LevelParticleEngine, particles=384, sites=5)
+    assert min(found.values()) > LIMIT, found
+    # Negative control: as above.
+    found = calibrate(100, 0.7, LevelParticleEngine, particles=384, sites=5)
     assert min(found.values()) < LIMIT, found

@@ -75,6 +75,9 @@ class LevelParticleEngine(ParticleEngine, FittedLevelEngine):
         means = states @ share
         return means, np.maximum(states**2 @ share - means**2, 0.0)
 
+    def _cost_of_a_draw(self) -> float:
+        return 1.5 * float(self.scales.levels.mean())
+
     def _swept_states(self) -> np.ndarray:
         from edgewise.kernels.level_swarm import sweep_swarm
 
@@ -82,7 +85,7 @@ class LevelParticleEngine(ParticleEngine, FittedLevelEngine):
         moved = swarm._replace(
             X=swarm.X.copy(), F=swarm.F.copy(), lanes=swarm.lanes.copy(), cursor=np.zeros(1, np.int64)
         )
-        sweep_swarm(1, False, moved, self._chain._replace(counters=np.zeros_like(self._chain.counters)))
+        sweep_swarm(moved, self._chain._replace(counters=np.zeros_like(self._chain.counters)))
         states: np.ndarray = moved.X
         return states
 

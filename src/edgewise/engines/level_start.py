@@ -94,22 +94,12 @@ class FittedLevelEngine(LevelEngine):
 
     def _means(self, swarm: Any, chain: Any, follow: int, counts: int) -> np.ndarray:
         """Mean features of the particles after some sweeps at new parameters, over so many sweeps more."""
-        from threadpoolctl import threadpool_limits
-
-        from edgewise.kernels.level_swarm import count_levels, sweep_swarm
+        from edgewise.kernels.level_swarm import gather
 
         scales, n = self.scales, swarm.X.shape[1]
-        sweep_swarm(follow, True, swarm, chain)
         levels = np.zeros((len(scales), int(scales.levels.max())))
-        together, now = np.zeros((len(swarm.X), len(swarm.X)), np.float32), np.zeros_like(levels)
-        scores = np.zeros(len(swarm.X))
-        for _ in range(counts):
-            sweep_swarm(1, False, swarm, chain)
-            count_levels(swarm, now)
-            levels += now
-            scores += swarm.X.sum(axis=1, dtype=np.float64)
-            with threadpool_limits(1):
-                together += swarm.X @ swarm.X.T
+        scores, together = np.zeros(len(swarm.X)), np.zeros((len(swarm.X), len(swarm.X)))
+        gather(follow, counts, swarm, chain, levels, scores, together)
         singles = [
             scores[scales.score_start[i] : scales.score_start[i + 1]]
             if scale.dimension > 1

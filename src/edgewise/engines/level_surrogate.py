@@ -30,10 +30,12 @@ from edgewise.engines.level_start import FITTED_WITH, REACH, SWARM, FittedLevelE
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 
-ROUNDS = (10, 20, 20, 40, 80, 160, 160)
+ROUNDS = (10, 20, 20, 40, 80, 80, 80)
+# Averages are off by the root of rows over particles, in units of what the data say.
+PARTICLES_PER_ROW, FEWEST_PARTICLES, MOST_PARTICLES = 3.0, 1024, 8192
 # Sweeps after a draw of the surrogate before particles are looked at, and sweeps after which they are;
-# products are summed at one of so many draws.
-FOLLOW, COUNTS, PRODUCTS_EVERY = 3, 4, 4
+# products are summed at so many draws of a round, evenly.
+FOLLOW, COUNTS, PRODUCTS = 3, 4, 8
 CAUTION = (0.5, 0.7, 0.9)
 LARGEST_MATRIX = 4000
 
@@ -45,7 +47,7 @@ class LevelSurrogateSettings:
     Attributes
     ----------
     particles : int
-        Particles of each chain that the averages are learned from.
+        Particles of each chain that the averages are learned from; 0 chooses them by the rows.
     warm_up : int
         Most draws of each chain in a round of warm-up.
     thin : int
@@ -54,7 +56,7 @@ class LevelSurrogateSettings:
         Sweeps over the candidates in an iteration.
     """
 
-    particles: int = 1024
+    particles: int = 0
     warm_up: int = 160
     thin: int = 1
     sweeps: int = 8
@@ -70,9 +72,9 @@ class LevelSurrogateEngine(FittedLevelEngine):
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
         super()._prepare(problem, settings)
-        for name in ("particles", "warm_up", "sweeps"):
-            if getattr(self.settings, name) < 2 - (name != "particles"):
-                raise DataError(f"{name} is too small for the surrogate engine.")
+        small = [name for name in ("warm_up", "sweeps") if getattr(self.settings, name) < 1]
+        if small or self.settings.particles == 1:
+            raise DataError(f"{(*small, 'particles')[0]} is too small for the surrogate engine.")
         features = int(self._offset[-1]) + self.scales.n_biases
         if features > LARGEST_MATRIX:
             raise DataError(
@@ -89,7 +91,10 @@ class LevelSurrogateEngine(FittedLevelEngine):
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         rng = np.random.default_rng(seed)
-        n = int(self.settings.particles)
+        wanted = PARTICLES_PER_ROW * float(self.problem.statistics.n_rows)
+        n = int(
+            self.settings.particles or 64 * np.ceil(np.clip(wanted, FEWEST_PARTICLES, MOST_PARTICLES) / 64)
+        )
         self._arrays["round"] = np.zeros(1, np.int64)
         self._derive()
         answers = independent_answers(self.scales, self._chain.bias, min(n, FITTED_WITH), rng)
@@ -161,7 +166,7 @@ class LevelSurrogateEngine(FittedLevelEngine):
         arrays = self._arrays
         draw = int(arrays["lesson.filled"][0])
         arrays["lesson.means"][draw] = self._means(swarm, self._chain, FOLLOW, COUNTS)
-        if draw % PRODUCTS_EVERY == 0:
+        if draw % max(1, len(arrays["lesson.means"]) // PRODUCTS) == 0:
             features = particle_features(
                 self.problem, self._candidates, answers_of(self.scales, swarm.X), np.float32
             )

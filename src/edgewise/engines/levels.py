@@ -285,13 +285,9 @@ class LevelEngine(LineEngine):
         from edgewise.kernels.state import BlockRecorder
 
         room = len(self._arrays["blocks"]) + (RECORDED_BLOCKS if draws else 0)
-        return BlockRecorder(
-            *super()._recorder(draws, entries),
-            block_indptr=np.zeros(draws + 1, np.int64),
-            blocks=np.zeros(room),
-            own=self._rules.block_start,
-            size=self._chain.graph.dimension,
-        )
+        matrices = (np.zeros(draws + 1, np.int64), np.zeros(room))
+        places = (self._rules.block_start, self._chain.graph.dimension)
+        return BlockRecorder(*super()._recorder(draws, entries), *matrices, *places)
 
     def _harvest(self, recorder: Any) -> Draws:
         """The draws of a recorder, each with its candidates in order and their matrices beside them."""

@@ -341,8 +341,12 @@ class ParticleEngine(LineEngine):
         if self.settings.sites == 0:
             degree = float(self._arrays["degree"].mean())
             wanted = STIRRING_RATE * self.settings.stirring * self._mixing_time() / self._directions()
-            affordable = DEAREST_STIRRING / (1.5 + 0.15 * degree)
+            affordable = DEAREST_STIRRING / (self._cost_of_a_draw() + 0.15 * degree)
             self._arrays["sites"][0] = round(max(1.0, max(2.0, min(wanted, affordable)) - self._swept()))
+
+    def _cost_of_a_draw(self) -> float:
+        """What redrawing a variable without neighbours takes, in passes over the particles."""
+        return 1.5
 
     def _swept(self) -> float:
         """Variables redrawn per decision by the sweeps that follow resampling."""

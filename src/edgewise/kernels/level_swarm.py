@@ -22,6 +22,7 @@ from edgewise.kernels.level_particles import (
     joint_cells,
     joint_follow,
     joint_growth,
+    lane_product_sum,
     level_follow,
     level_growth,
     level_shares,
@@ -29,7 +30,7 @@ from edgewise.kernels.level_particles import (
     redraw_level,
     spread_levels,
 )
-from edgewise.kernels.particles import log_growth
+from edgewise.kernels.particles import lane_sum, log_growth
 from edgewise.kernels.sources import refresh
 from edgewise.kernels.swarm import FRESH_FIELDS_EVERY, stir
 
@@ -50,21 +51,31 @@ def _stir(source, sites, begin, end, chain):
 
 
 @entry
-def sweep_swarm(sweeps, afresh, source, chain):
-    """Gibbs sweeps of all particles at the parameters of the chain; `afresh` if these have changed."""
-    if afresh:
-        refresh(source, 0, chain)
-    stir(source, sweeps * source.levels.shape[0], np.int64(0), source.w.shape[0], chain)
+def sweep_swarm(source, chain):
+    """One Gibbs sweep of all particles."""
+    stir(source, source.levels.shape[0], np.int64(0), source.w.shape[0], chain)
 
 
 @entry
-def count_levels(source, counts):
-    """How many particles are at each level, of the variables that have one score."""
-    for i in range(source.levels.shape[0]):
-        if source.dims[i] == 1:
-            x = source.X[source.first[i]]
-            for c in range(source.levels[i]):
-                counts[i, c] = same(x, source.scores[i, c, 0])
+def gather(follow, counts, source, chain, levels, scores, products):
+    """Sums over the particles after some sweeps at the parameters of the chain, over so many sweeps more.
+
+    Of ``levels[i, c]`` for the variables with one score, of all ``scores`` and of their ``products``, in the
+    upper half.
+    """
+    refresh(source, 0, chain)
+    p, n = source.levels.shape[0], source.w.shape[0]
+    stir(source, follow * p, np.int64(0), n, chain)
+    for _ in range(counts):
+        stir(source, p, np.int64(0), n, chain)
+        for i in range(p):
+            if source.dims[i] == 1:
+                for c in range(source.levels[i]):
+                    levels[i, c] += same(source.X[source.first[i]], source.scores[i, c, 0])
+        for r in range(source.X.shape[0]):
+            scores[r] += lane_sum(source.X[r])
+            for q in range(r, source.X.shape[0]):
+                products[r, q] += lane_product_sum(source.X[r], source.X[q])
 
 
 @loop
