@@ -168,6 +168,14 @@ def typical_sums(
     return replace(problem, statistics=statistics), mean
 
 
+def as_made(problem: Problem, made: Mapping[str, Any]) -> Problem:
+    """The problem with the sums that a surrogate was made for; the problem itself where there are no blanks."""
+    if problem.blanks is None:
+        return problem
+    statistics = Statistics(problem.statistics.n_rows, made["base_singles"], made["base_cliques"])
+    return replace(problem, statistics=statistics)
+
+
 def wanted_sums(problem: Problem) -> dict[str, np.ndarray]:
     """Stand-ins for what :func:`typical_sums` adds to what chains know together."""
     if problem.blanks is None:

@@ -23,6 +23,7 @@ def first_surrogate(candidates: np.ndarray, offset: np.ndarray, n_biases: int) -
         "bias_mean": np.zeros(n_biases),
         "bias_slope": np.zeros((total, n_biases)),
         "bias_root": np.eye(n_biases),
+        "bias_precision": np.eye(n_biases),
     }
 
 
@@ -66,4 +67,5 @@ def regression(
             "bias_mean": inverse @ pull[:nb],
             "bias_slope": np.ascontiguousarray(slope),
             "bias_root": np.linalg.cholesky(inverse),
+            "bias_precision": bias_precision,
         }

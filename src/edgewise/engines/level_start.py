@@ -92,6 +92,20 @@ class FittedLevelEngine(LevelEngine):
             "thresholds": np.zeros((len(self.scales), int(self.scales.levels.max()))),
         }
 
+    def _shifts(self) -> np.ndarray:
+        """How far the thresholds move along the lines of the parameters, against their change (11.5)."""
+        scales, centres = self.scales, self._arrays["score_centres"]
+        result = np.zeros((int(self._offset[-1]), scales.n_biases))
+        for k, (i, j) in enumerate(self.problem.features.members[self._candidates, :2].tolist()):
+            own = result[self._offset[k] : self._offset[k + 1]]
+            for here, there, turned in ((i, j, False), (j, i, True)):
+                scale, part = scales[here], slice(scales.bias_start[here], scales.bias_start[here + 1])
+                m = centres[there, : scales[there].dimension]
+                by_score = np.multiply.outer(scale.projection.T, m)  # (d_here, t, d_there)
+                moved = by_score.transpose(2, 0, 1) if turned else by_score.transpose(0, 2, 1)
+                own[:, part] += moved.reshape(len(own), -1)
+        return result
+
     def _means(self, swarm: Any, chain: Any, follow: int, counts: int) -> np.ndarray:
         """Mean features of the particles after some sweeps at new parameters, over so many sweeps more."""
         from edgewise.kernels.level_swarm import gather

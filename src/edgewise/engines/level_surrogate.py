@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.blanks import lean_blanks, typical_sums, wanted_sums
+from edgewise.engines.blanks import as_made, lean_blanks, typical_sums, wanted_sums
 from edgewise.engines.common import read_settings
 from edgewise.engines.level_features import (
     answers_of,
+    data_sums,
     in_play,
     independent_answers,
     mismatch,
@@ -27,6 +29,17 @@ from edgewise.engines.level_features import (
 )
 from edgewise.engines.level_regression import first_surrogate, regression
 from edgewise.engines.level_start import FITTED_WITH, REACH, SWARM, FittedLevelEngine
+from edgewise.engines.meter import (
+    MOST_NEAR,
+    POINTS,
+    Meter,
+    empty_totals,
+    is_probed,
+    nearest,
+    sparse_centre,
+    sums_of,
+    whose_terms,
+)
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 
@@ -36,6 +49,8 @@ PARTICLES_PER_ROW, FEWEST_PARTICLES, MOST_PARTICLES = 3.0, 1024, 8192
 # Sweeps after a draw of the surrogate before particles are looked at, and sweeps after which they are;
 # products are summed at so many draws of a round, evenly.
 FOLLOW, COUNTS, PRODUCTS = 3, 4, 8
+# The same at each point of the way to a draw, where the error is measured.
+PROBE_FOLLOWS, PROBE_COUNTS = 3, 6
 CAUTION = (0.5, 0.7, 0.9)
 LARGEST_MATRIX = 4000
 
@@ -54,12 +69,15 @@ class LevelSurrogateSettings:
         Iterations between kept draws.
     sweeps : int
         Sweeps over the candidates in an iteration.
+    probes : int
+        Iterations between measurements of how far the surrogate is off; 0 for none.
     """
 
     particles: int = 0
     warm_up: int = 160
     thin: int = 1
     sweeps: int = 8
+    probes: int = 1
 
 
 class LevelSurrogateEngine(FittedLevelEngine):
@@ -136,6 +154,60 @@ class LevelSurrogateEngine(FittedLevelEngine):
             np.zeros(largest),
             np.zeros(largest),
         )
+        self._meter: Meter | None = None
+        if "probed" in self._arrays:
+            self._prepare_meter(own)
+
+    def _prepare_meter(self, known: Mapping[str, np.ndarray]) -> None:
+        """Make ready to measure w of the draws (``meter.py``)."""
+        from edgewise.kernels.level_lines import LevelChain
+
+        problem, scales, nb = self.problem, self.scales, self.scales.n_biases
+        theta = sparse_centre(known["phi"][nb:], known["occupied"], np.diff(self._offset))
+        members = problem.features.members[self._candidates]
+        self._meter = Meter(
+            first=np.concatenate([known["bias_mean"] - theta @ known["bias_slope"], theta]),
+            rows=float(problem.statistics.n_rows),
+            sums=data_sums(as_made(problem, known), self._candidates),
+            flat=1.0 / problem.prior.bias_sd**2,
+            tilt=None,
+            shift=sparse.csr_array(self._shifts()),
+            offset=self._offset,
+            near=whose_terms(known["near"], members, scales.bias_start),
+            **{
+                name: known[name]
+                for name in ("precision", "pull", "bias_mean", "bias_slope", "bias_precision")
+            },
+        )
+        moving = {name: np.zeros_like(self._arrays[name]) for name in ("theta", "bias", "blocks", "counters")}
+        own = {name: self._arrays[name] for name in ("hyper", "stream", "tallies")}
+        self._way = LevelChain(graph=self._empty_graph(), **moving, **own)
+        self._particles = self._level_swarm()
+
+    def _probe(self) -> None:
+        """Measure w of the present state at two points of the way to it, forth and back in turns."""
+        from edgewise.kernels.level_swarm import become
+
+        assert self._meter is not None
+        totals, nb = self._arrays["probed"], self.scales.n_biases
+        phi = np.concatenate([self._chain.bias, self._parameters()])
+        first = self._meter.first
+        here = np.add.reduceat((phi != 0) | (first != 0), self._offset[:-1] + nb) > 0
+        active = np.flatnonzero(here)
+        means = np.zeros(len(phi))
+        for t in POINTS[:: -1 if totals[0, 0] % 2 else 1]:
+            between = first + t * (phi - first)
+            become(active, between[nb:], self._candidates, self._offset, self._rules.block_start, self._way)
+            self._way.bias[:] = between[:nb]
+            means += self._means(self._particles, self._way, PROBE_FOLLOWS, PROBE_COUNTS) / len(POINTS)
+        self._meter.add(totals, phi, means)
+
+    def edge_sums(self) -> dict[str, np.ndarray]:
+        """Per-candidate totals since warm-up, and those of the measured error."""
+        sums = super().edge_sums()
+        if "probed" in self._arrays:
+            sums |= sums_of(self._arrays["probed"], self._candidates, self.problem.features.n_cliques)
+        return sums
 
     def _places_of_sums(self) -> np.ndarray:
         """Where the sums of the parameters in play lie among those of all candidates."""
@@ -155,7 +227,7 @@ class LevelSurrogateEngine(FittedLevelEngine):
         swarm = self._level_swarm()
         for _ in range(iterations):
             if self._knowledge is not None:
-                self._walk_on(1, -1, self._recorder(0, 0))
+                self._walk_on(0, 1, -1, self._recorder(0, 0))
             self._add_up(swarm)
         self.iteration += iterations
         return Draws.empty(len(self._arrays["bias"]))
@@ -189,16 +261,24 @@ class LevelSurrogateEngine(FittedLevelEngine):
             result[self._offset[k] : self._offset[k + 1]] = own if self._chain.graph.place[a[k]] >= 0 else 0.0
         return result
 
-    def _walk_on(self, iterations: int, thin: int, recorder: Any) -> int:
+    def _walk_on(self, first: int, iterations: int, thin: int, recorder: Any) -> int:
         from edgewise.kernels.level_walk import walk_levels
 
         return walk_levels(
             int(self.settings.sweeps), self._rules, self._chain, self._surrogate, self._walk,
-            self._blanks, self._after_warm_up(), iterations, thin, recorder,
+            self._blanks, first, iterations, thin, recorder,
         )  # fmt: skip
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        return self._walk_on(iterations, thin, recorder)
+        if self._meter is None:
+            return self._walk_on(self._after_warm_up(), iterations, thin, recorder)
+        first = self._after_warm_up()
+        for done in range(first, first + iterations):
+            if not self._walk_on(done, 1, thin, recorder):
+                return done - first
+            if is_probed(done + 1, self.settings.probes):
+                self._probe()
+        return iterations
 
     @classmethod
     def pool(
@@ -224,14 +304,18 @@ class LevelSurrogateEngine(FittedLevelEngine):
             covariance = (covariance + before["covariance"]) / 2
         caution = CAUTION[rounds - 1] if rounds <= len(CAUTION) else 1.0
         made = regression(problem, candidates, offset, phi, mean, covariance, caution)
+        last = rounds >= len(rounds_of(chosen.warm_up))
+        occupied = np.sum([state["lesson.occupied"] for state in states], axis=0) / draws
         return made | {
             **sums,
+            "near": nearest(made["precision"], offset, last and chosen.probes > 0),
+            "occupied": occupied,
             "phi": phi,
             "mean": mean,
             "covariance": covariance,
             "mismatch": np.array([mismatch(problem, candidates, offset, mean)]),
             "round": np.array([rounds]),
-            "last": np.array([rounds >= len(rounds_of(chosen.warm_up))]),
+            "last": np.array([last]),
             "end": np.array([int(states[0]["iteration"])]),
         }
 
@@ -256,9 +340,13 @@ class LevelSurrogateEngine(FittedLevelEngine):
             self._learn_anew()
         elif fresh:
             learning = [name for name in self._arrays if name.startswith("lesson.")]
-            for name in (*SWARM, *learning):
+            measures = self.settings.probes > 0 and len(self._candidates) > 0
+            for name in learning if measures else (*SWARM, *learning):
                 del self._arrays[name]
             self._end_warm_up()
+            if measures:
+                self._arrays["probed"] = empty_totals(len(self._candidates))
+                self._derive()
         return self
 
     @classmethod
@@ -278,16 +366,24 @@ class LevelSurrogateEngine(FittedLevelEngine):
             "mean": np.zeros(nb + total),
             "covariance": np.zeros((nb + total, nb + total)),
             "mismatch": np.zeros(1),
+            "occupied": np.zeros(len(candidates)),
+            "near": np.zeros((len(candidates), 0), np.int32),
             "round": np.zeros(1, np.int64),
             "end": np.zeros(1, np.int64),
             "last": np.zeros(1, bool),
             **wanted_sums(problem),
         }
         for name, like in wanted.items():
-            if knowledge[name].dtype != like.dtype or knowledge[name].shape != like.shape:
+            shape = like.shape
+            if name == "near" and knowledge[name].ndim == 2:
+                shape = (len(candidates), min(knowledge[name].shape[1], MOST_NEAR))
+            if knowledge[name].dtype != like.dtype or knowledge[name].shape != shape:
                 raise ValueError(f"{name!r} is {knowledge[name].dtype} {knowledge[name].shape}")
             if not np.isfinite(knowledge[name]).all():
                 raise ValueError(f"{name!r} holds what is no finite number")
+        near = knowledge["near"]
+        if near.size and not (near.min() >= -1 and near.max() < len(candidates)):
+            raise ValueError("'near' names candidates that do not exist")
         same = np.array_equal(knowledge["candidates"], candidates)
         if not same or not np.array_equal(knowledge["offset"], offset):
             raise ValueError("its candidates are others")
