@@ -44,9 +44,9 @@ LARGEST_POTENTIAL = 28.0
 def own_field(i, swarm, low, high, h):
     """Fields of variable `i` in one chunk."""
     for k in range(swarm.dims[i]):
-        row, field = h[k], swarm.F[swarm.first[i] + k]
-        for s in range(high - low):
-            row[s] = field[low + s]
+        row, field = h[k], swarm.F[swarm.first[i] + k, low:high]
+        for s in range(field.shape[0]):
+            row[s] = field[s]
 
 
 @loop
@@ -59,9 +59,9 @@ def leave_out(i, j, turned, swarm, low, high, h):
         row = h[k]
         for n in range(swarm.dims[j]):
             value = swarm.matrix[n, k] if turned else swarm.matrix[k, n]
-            x = swarm.X[swarm.first[j] + n]
-            for s in range(high - low):
-                row[s] -= value * x[low + s]
+            x = swarm.X[swarm.first[j] + n, low:high]
+            for s in range(x.shape[0]):
+                row[s] -= value * x[s]
 
 
 @loop
@@ -207,9 +207,11 @@ def draw_levels(levels, e, lanes, low, width, total, drawn):
         row = e[c]
         for s in range(width):
             total[s] += row[s]
-    for s in range(np.uintp(0), np.uintp(width)):
-        total[s] *= lane_uniform(lanes, low + s)
-        drawn[s] = np.float32(0.0)
+    # Unsigned: an index that could be negative would keep the loop from being vectorised.
+    first = np.uintp(low)
+    for s in range(first, np.uintp(low + width)):
+        total[s - first] *= lane_uniform(lanes, s)
+    fill(drawn[:width], np.float32(0.0))
     for c in range(levels - 1):
         row = e[c]
         for s in range(width):
@@ -223,11 +225,11 @@ def draw_levels(levels, e, lanes, low, width, total, drawn):
 def change_scores(i, swarm, low, width, drawn, change):
     """Make the drawn levels those of variable `i` in a chunk; `change` receives new minus old scores."""
     for k in range(swarm.dims[i]):
-        x, moved = swarm.X[swarm.first[i] + k], change[k]
+        x, moved = swarm.X[swarm.first[i] + k, low : low + width], change[k, low : low + width]
         for s in range(width):
-            new = swarm.scores[i, np.int64(drawn[s]), k]
-            moved[low + s] = new - x[low + s]
-            x[low + s] = new
+            new = swarm.scores[i, np.uintp(drawn[s]), k]
+            moved[s] = new - x[s]
+            x[s] = new
 
 
 @loop(error_model="numpy")
@@ -265,14 +267,14 @@ def joint_follow(i, j, swarm):
             for s in range(width):
                 y[s] *= row[s]
                 after[s] += y[s]
-        w = swarm.w
+        w = swarm.w[low:high]
         for s in range(width):
-            w[low + s] *= after[s] / before[s]
+            w[s] *= after[s] / before[s]
         draw_levels(n_j, e_j, swarm.lanes, low, width, row, at_j)
         for c in range(n_i):
             x = e_i[c]
             for s in range(width):
-                x[s] *= swarm.factors[1, c + n_i * np.int64(at_j[s])]
+                x[s] *= swarm.factors[1, np.uintp(c) + np.uintp(n_i) * np.uintp(at_j[s])]
         draw_levels(n_i, e_i, swarm.lanes, low, width, row, at_i)
         change_scores(i, swarm, low, width, at_i, swarm.change[0])
         change_scores(j, swarm, low, width, at_j, swarm.change[1])
@@ -337,7 +339,6 @@ def level_follow(i, swarm):
     e, h, scratch = lanes_of_terms(20, 256), lanes_of_terms(20, 256), lanes_of_terms(3, 256)
     before, after = scratch[1], scratch[2]
     n, levels = swarm.w.shape[0], swarm.levels[i]
-    w = swarm.w
     for low in range(0, n, CHUNK):
         high = min(low + CHUNK, n)
         width = high - low
@@ -349,8 +350,9 @@ def level_follow(i, swarm):
             for s in range(width):
                 row[s] *= factor
         level_total(levels, e, width, after)
+        w = swarm.w[low:high]
         for s in range(width):
-            w[low + s] *= after[s] / before[s]
+            w[s] *= after[s] / before[s]
         draw_levels(levels, e, swarm.lanes, low, width, scratch[0], before)
         change_scores(i, swarm, low, width, before, swarm.change[0])
 

@@ -54,7 +54,7 @@ def bias_cells(source, g, i, cells):
 
 @question
 def bias_growth(source, g, i, t, cells, values, rows, noise):
-    """Growth when the biases of stratum `g`, whose `cells`, `values` and `rows` these are, move along a line."""
+    """Growth when the biases of stratum `g`, whose `cells`, `values` and `rows` these are, move by `t`."""
 
 
 @question
