@@ -169,7 +169,7 @@ def typical_sums(
 
 
 def as_made(problem: Problem, made: Mapping[str, Any]) -> Problem:
-    """The problem with the sums that a surrogate was made for; the problem itself where there are no blanks."""
+    """The problem with the sums that a surrogate was made for; itself where there are no blanks."""
     if problem.blanks is None:
         return problem
     statistics = Statistics(problem.statistics.n_rows, made["base_singles"], made["base_cliques"])
