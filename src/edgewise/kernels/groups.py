@@ -440,7 +440,7 @@ def run_groups(rules, sums, chain, source, scan, work, iteration, iterations, th
     if iterations == 0:
         refresh(source, 0, chain)
     for step in range(iterations):
-        if thin > 0 and not room_left(chain.graph.place.shape[0], recorder):
+        if thin > 0 and not room_left(recorder, chain.graph.place.shape[0]):
             return step
         refresh(source, iteration + step, chain)
         for position in range(scan.hot.shape[0]):
@@ -453,6 +453,6 @@ def run_groups(rules, sums, chain, source, scan, work, iteration, iterations, th
                 visit_bias(g, i, rules, sums, chain, source, work)
         draw_group_hyper(rules, chain)
         if thin > 0 and (iteration + step + 1) % thin == 0:
-            record(chain, recorder)
+            record(recorder, chain)
             record_groups(chain, recorder, own)
     return iterations
