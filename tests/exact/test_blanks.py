@@ -134,6 +134,12 @@ def scores(kind: type, problem: Problem, iterations: int, truth: Truth, **settin
 
 
 @pytest.fixture(scope="module")
+def small() -> tuple[Problem, Truth]:
+    problem = two_levels(3, Prior(), rows=40)
+    return problem, truth_of(problem)
+
+
+@pytest.fixture(scope="module")
 def free() -> tuple[Problem, Truth]:
     problem = two_levels(4, Prior())
     return problem, truth_of(problem)
@@ -150,17 +156,21 @@ def way(request, monkeypatch) -> str:
 CASES = {
     "p3": lambda: two_levels(3, Prior(), rows=40),
     "p3 triple": lambda: two_levels(3, FIXED, 3, 40),
-    "p4 fixed and weighted": lambda: two_levels(4, FIXED, weights=True),
+    "p4 weighted": lambda: two_levels(4, FIXED, weights=True),
 }
+LONG = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["p3", pytest.param("p3 triple", marks=LONG), pytest.param("p4 weighted", marks=LONG)]
+)
 def test_two_levels(name, way):
     problem = CASES[name]()
     found = scores(ExactEngine, problem, 30_000, truth_of(problem))
     assert max(found.values()) < LIMIT, found
 
 
+@pytest.mark.slow
 def test_four_variables_by_lines_and_by_stretches(free, way):
     problem, truth = free
     found = scores(ExactEngine, problem, 30_000, truth)
@@ -169,6 +179,7 @@ def test_four_variables_by_lines_and_by_stretches(free, way):
     assert max(found.values()) < LIMIT, found
 
 
+@pytest.mark.slow
 def test_particles_and_the_surrogate_alone(free):
     """Neither is exact: what is allowed is what they are off without blanks."""
     problem, truth = free
@@ -182,6 +193,7 @@ def test_particles_and_the_surrogate_alone(free):
     assert abs(chances(engine) - truth.cells).max() < 0.04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [("ordinal",) * 3, ("nominal", "ordinal", "blume-capel")], ids="-".join)
 def test_three_levels(kinds, way):
     problem = three_levels(*kinds)
@@ -194,6 +206,7 @@ def test_three_levels(kinds, way):
     assert abs(chances(engine) - truth.cells).max() < 0.02
 
 
+@pytest.mark.slow
 def test_the_surrogate_with_levels():
     problem = three_levels("ordinal", "nominal", "ordinal", rows=150)
     truth = truth_of(problem, target_error=0.01)
@@ -219,6 +232,7 @@ def forget(blanks, sums, surrogate, oracle, decider, prior):
     """Keep the weight that the state had with the sums before."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "replacement"), [("change_of", by_margins), ("add_row", add_nothing)])
 def test_cells_drawn_from_margins_and_sums_that_stay_are_noticed(free, monkeypatch, name, replacement):
     problem, truth = free
@@ -227,9 +241,9 @@ def test_cells_drawn_from_margins_and_sums_that_stay_are_noticed(free, monkeypat
     assert max(z_scores([draws], truth).values()) > 2 * LIMIT
 
 
-def test_blanks_drawn_once(free):
+def test_blanks_drawn_once(small):
     """Control: fillings that stay what they were at first."""
-    problem, truth = free
+    problem, truth = small
     engine = ExactEngine(problem, None, np.random.SeedSequence(1))
     engine.advance(engine.warm_up)
     state = engine.state()
@@ -242,6 +256,7 @@ def test_blanks_drawn_once(free):
     assert max(z_scores([draws], truth).values()) > 2 * LIMIT
 
 
+@pytest.mark.slow
 def test_a_weight_of_other_sums_is_noticed(free, monkeypatch):
     problem, truth = free
     monkeypatch.setattr(tasks, "perform", altered(tasks.perform, weigh_sums=forget))
@@ -249,7 +264,10 @@ def test_a_weight_of_other_sums_is_noticed(free, monkeypatch):
     assert max(z_scores([draws], truth).values()) > 2 * LIMIT
 
 
-@pytest.mark.parametrize("kind", [ExactEngine, ParticleEngine, TableEngine])
+@pytest.mark.parametrize(
+    "kind",
+    [ExactEngine, pytest.param(ParticleEngine, marks=LONG), pytest.param(TableEngine, marks=LONG)],
+)
 def test_same_draws_however_divided(kind, way):
     problem = two_levels(3, Prior(), rows=40)
     settings = {"particles": 128, "warm_up": 20} if kind is TableEngine else {"warm_up": 60}
@@ -265,7 +283,7 @@ def test_same_draws_however_divided(kind, way):
 
 def test_sums_are_those_of_the_filled_rows(way):
     """In the end the sums belong to some complete table, and keep what is known."""
-    for problem in (two_levels(4, Prior(), 3), three_levels("nominal", "ordinal", "blume-capel")):
+    for problem in (two_levels(4, Prior()), three_levels("nominal", "ordinal", "blume-capel")):
         engine, _ = drawn(ExactEngine, problem, 20)
         blanks = engine._blanks
         known = problem.known_sums
@@ -290,6 +308,7 @@ def test_sums_are_those_of_the_filled_rows(way):
             np.testing.assert_allclose(blanks.cliques, expected.cliques, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_weights_of_a_state_move_alike(free):
     """(12.3): other sums change w by the same amount everywhere."""
     problem, _ = free
