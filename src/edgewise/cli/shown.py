@@ -127,7 +127,8 @@ def _show_model(posterior: Posterior, out: Console) -> None:
     elif isinstance(posterior.prior.inclusion, AttributeInclusion):
         out.print()
         out.print("Attributes of pairs (change of the log odds of inclusion):")
-        for row in posterior.attribute_summary().itertuples():
+        table: Any = posterior.attribute_summary()
+        for row in table.itertuples():
             out.print(
                 f"  {printable(str(row.attribute), keep='')}: {signed(row.mean)} ({signed(row.hdi_low)} to "
                 f"{signed(row.hdi_high)} with 95 % certainty)"

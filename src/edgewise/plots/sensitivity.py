@@ -60,7 +60,7 @@ def sensitivity(
     """
     if question not in ("evidence", "inclusion", "edges"):
         raise DataError(f"question must be 'evidence', 'inclusion' or 'edges', not {question!r}.")
-    found = source
+    found: Any = source
     if not hasattr(found, "log10_bf"):
         found = getattr(source, "posterior_", source).sensitivity(draw=False)
     known = [k for k, how in enumerate(found.how) if how != "refused"]

@@ -36,7 +36,8 @@ def other_priors(found: Sensitivity | None) -> str:
         "those that carry the weight."
     )
     rows = []
-    for row in found.table().itertuples():
+    table: Any = found.table()
+    for row in table.itertuples():
         numbers = (row.effective_draws, row.n_edges, row.present, row.absent, row.undecided)
         rows.append((str(row.prior), str(row.how), *("–" if x != x else f"{x:,.6g}" for x in numbers)))
     head = ("prior", "how", "effective draws", "expected edges", "present", "absent", "undecided")
@@ -89,10 +90,10 @@ def _communities(posterior: Posterior) -> str:
         "draws; “together” is how probably a variable is with the others of its community, “elsewhere” how "
         "probably it is with those of the next best. Nodes of the network have these colours."
     )
-    table = found.table().sort_values(["community", "together"], ascending=[True, False])
+    table: Any = found.table().sort_values(["community", "together"], ascending=[True, False])
     rows = [
         (str(row.variable), int(row.community), row.together, row.elsewhere) for row in table.itertuples()
-    ]  # type: ignore[arg-type]
+    ]
     numbers = [
         (str(row.communities), row.prior, row.posterior, row.log10_bf)
         for row in found.number_table().itertuples()

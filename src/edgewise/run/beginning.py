@@ -58,11 +58,11 @@ def begun(
         states = [_at_draw(problem, plan, part, inclusion, seed) for part, seed in zip(draws, seeds)]
     else:
         return None
-    states = [_forgetful(plan, state) for state in states]
+    told: list[Mapping[str, np.ndarray]] = [_forgetful(plan, state) for state in states]
     empty = Draws.empty(problem.n_biases)
     thin = options.thin if isinstance(options.thin, int) else 1
     info: Any = {"seed": options.seed, "thin": thin, "seconds": 0.0, "engine_reason": "The posterior had it."}
-    return RunResult([empty] * len(states), [], [], states, [empty] * len(states), None, info, plan.knowledge)
+    return RunResult([empty] * len(told), [], [], told, [empty] * len(told), None, info, plan.knowledge)
 
 
 def _fits(problem: Problem, result: RunResult) -> bool:
