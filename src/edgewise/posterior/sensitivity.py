@@ -279,7 +279,7 @@ def _new_chains(
     from edgewise.run.chains import run
     from edgewise.run.options import RunOptions
 
-    if posterior.statistics.n_rows <= 0 or posterior.info.get("imputed"):
+    if posterior.statistics.n_rows <= 0 or posterior.imputed is not None:
         raise DataError(
             "New chains need the sums of the data, and this posterior has imputed cells or no data: fit "
             "again with the other prior, or use draw=False."
