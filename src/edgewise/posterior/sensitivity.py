@@ -287,7 +287,12 @@ def _new_chains(
     scales = None if posterior.scales.all_binary else posterior.scales
     resolved = prior.resolve(posterior.features, posterior.names)
     problem = Problem(posterior.features, posterior.statistics, resolved, None, scales)
-    given = {"progress": False, "seed": [_seed_of(posterior), 1 + number], **options}
+    given = {
+        "progress": False,
+        "seed": [_seed_of(posterior), 1 + number],
+        "settings": dict(posterior.info.get("settings") or {}),
+        **options,
+    }
     chosen = RunOptions(engine=str(posterior.info.get("engine", "auto")), chains=posterior.n_chains, **given)
     previous = begun(problem, chosen, posterior.draws, posterior.edge_values("inclusion"), result)
     made = run(problem, chosen, previous=previous)

@@ -49,11 +49,13 @@ def begun(
     if options.engine not in ("exact", "particle", "surrogate") or len(draws) != options.chains:
         return None
     seeds = np.random.SeedSequence(options.seed).spawn(2 * options.chains)[options.chains :]
-    table = resolve(options.engine, problem, options.settings) == resolve("exact", problem, None)
+    if not problem.all_binary:
+        return None
     if result is not None and _fits(problem, result):
         plan = Plan(problem, options.engine, dict(options.settings or {}), result.knowledge)
         states = [_told(problem, state, seed) for state, seed in zip(result.states, seeds)]
-    elif table and problem.all_binary and problem.features.n_variables <= 20:
+    elif resolve(options.engine, problem, options.settings) == "exact":
+        # The table of states needs nothing learned.
         plan = Plan(problem, options.engine, dict(options.settings or {}))
         states = [_at_draw(problem, plan, part, inclusion, seed) for part, seed in zip(draws, seeds)]
     else:
