@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import resources
 
 import matplotlib
@@ -25,7 +26,7 @@ from edgewise.plots import layout, placing
 from edgewise.plots.source import edge_view
 from edgewise.plots.style import COMMUNITIES, NEGATIVE, POSITIVE
 from edgewise.plots.traces import prior_density, rank_shares
-from edgewise.priors import BetaInclusion, FixedInclusion, FixedSlab, GammaSlab, Prior
+from edgewise.priors import BetaInclusion, BlockInclusion, FixedInclusion, FixedSlab, GammaSlab, Prior
 from helpers import fake_posterior, sparse_draws
 
 LONG = [
@@ -76,8 +77,24 @@ def options(kind: str, posterior: Posterior) -> dict:
     return {}
 
 
+def ready(kind: str, posterior: Posterior) -> Posterior:
+    """The posterior, or where a plot shows what a block model has learned one with communities."""
+    if kind != "communities":
+        return posterior
+    if not posterior.features.pairs_only:
+        pytest.skip("communities are those of pairs")
+    rng, p = np.random.default_rng(0), posterior.n_variables
+    truth = np.arange(p) % 3
+    states = [
+        np.where(rng.random((len(chain), p)) < 0.1, 0, truth).astype(np.int16) for chain in posterior.draws
+    ]
+    chains = [replace(chain, model_state=state) for chain, state in zip(posterior.draws, states)]
+    return Posterior(chains, posterior.features, posterior.names, prior=Prior(BlockInclusion()))
+
+
 @pytest.mark.parametrize("kind", list(plots.PLOTS))
 def test_every_plot_stands_alone(kind, posterior):
+    posterior = ready(kind, posterior)
     ax = plots.PLOTS[kind](posterior, **options(kind, posterior))
     assert ax.get_title().strip()
     assert not ax.axison or kind == "samples" or (ax.get_xlabel().strip() and ax.get_ylabel().strip())
@@ -86,7 +103,7 @@ def test_every_plot_stands_alone(kind, posterior):
 
 @pytest.mark.parametrize("kind", list(plots.PLOTS))
 def test_every_plot_draws_into_the_given_axes(kind):
-    posterior = fake_posterior(5, draws=30)
+    posterior = ready(kind, fake_posterior(5, draws=30))
     _, (left, right) = pyplot.subplots(1, 2)
     made = plots.PLOTS[kind](posterior, ax=left, **options(kind, posterior))
     assert made is left

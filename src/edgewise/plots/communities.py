@@ -8,7 +8,7 @@ import numpy as np
 
 from edgewise.plots.groups import node_colours
 from edgewise.plots.source import as_posterior
-from edgewise.plots.style import INK, new_axes
+from edgewise.plots.style import INK, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def communities(source: Any, ax: Axes | None = None, *, title: str | None = None
         ax.axvline(end, color=INK, linewidth=1)
     if p <= MOST_NAMES:
         colours = node_colours(found.partition, True)
-        names = [found.names[i] if len(found.names[i]) <= 24 else found.names[i][:23] + "…" for i in order]
+        names = [short(found.names[i], 24) for i in order]
         ax.set_yticks(range(p), names, fontsize=8)
         ax.set_xticks(range(p), names, fontsize=8, rotation=90)
         for ticks in (ax.get_yticklabels(), ax.get_xticklabels()):

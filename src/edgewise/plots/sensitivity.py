@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.plots.style import CYCLE, INK, MARKERS, PALE, new_axes
+from edgewise.plots.style import CYCLE, INK, MARKERS, PALE, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,11 +91,10 @@ def sensitivity(
             facecolor="white" if hollow else colour,
             edgecolor=colour,
             linewidth=1.2,
-            label=found.labels[k] + (" (new chains)" if hollow else ""),
+            label=short(found.labels[k], 40) + (" (new chains)" if hollow else ""),
             zorder=3,
         )
-    names = [str(found.candidates[a]) for a in order]
-    ax.set_yticks(rows, [name if len(name) <= 40 else name[:39] + "…" for name in names], fontsize=8)
+    ax.set_yticks(rows, [short(str(found.candidates[a]), 40) for a in order], fontsize=8)
     ax.set_ylim(len(order) - 0.5, -0.5)
     changing = int((found.changes[order] > 0).sum())
     if 0 < changing < len(order):
@@ -129,7 +128,7 @@ def _numbers(found: Sensitivity, known: list[int], ax: Axes | None, title: str |
         hollow = found.how[k] == "new chains"
         face = "white" if hollow else CYCLE[0]
         ax.scatter(found.n_edges[k], row, s=50, facecolor=face, edgecolor=CYCLE[0], zorder=3)
-    ax.set_yticks(range(len(known)), [found.labels[k] for k in known])
+    ax.set_yticks(range(len(known)), [short(found.labels[k], 40) for k in known])
     ax.set_ylim(len(known) - 0.5, -0.5)
     ax.set_xlim(0, float(np.nanmax(found.n_edges)) * 1.1 + 1)
     ax.grid(axis="y", color=PALE, linewidth=0.8)
