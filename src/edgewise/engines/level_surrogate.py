@@ -77,7 +77,7 @@ class LevelSurrogateSettings:
     warm_up: int = 160
     thin: int = 1
     sweeps: int = 8
-    probes: int = 1
+    probes: int = 4
 
 
 class LevelSurrogateEngine(FittedLevelEngine):
