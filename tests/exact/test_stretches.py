@@ -16,7 +16,8 @@ from truth import enumerate_posterior
 from broken import altered
 from edgewise import MRF, SpikeSlabMRF, exact
 from edgewise.draws import Draws
-from edgewise.engines.stretch import EliminationEngine, SurrogateEngine, lengths_of_rounds
+from edgewise.engines.stretch import EliminationEngine, lengths_of_rounds
+from edgewise.engines.surrogate import SurrogateEngine
 from edgewise.kernels import tasks
 from edgewise.kernels.compiling import kernel, whole
 from edgewise.kernels.oracles import AllStates

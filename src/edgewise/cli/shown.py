@@ -76,6 +76,7 @@ def show_posterior(
     """Print the answer, the quality of the draws and the most probable edges."""
     from rich.text import Text
 
+    from edgewise.posterior.approximation import sentence
     from edgewise.posterior.verdict import judge
 
     out, verdict = console(), judge(posterior, found)
@@ -103,8 +104,10 @@ def show_posterior(
     out.print(line.append(f", {found.meaning}. {verdict.learned}"))
     if verdict.nothing_excluded:
         out.print(in_options(verdict.nothing_excluded))
-    for message in found.messages:
-        out.print(f"  {in_options(message)}")
+    approximated = sentence(posterior)
+    for message in [approximated] * (found.light == "green") + found.messages:
+        if message:
+            out.print(f"  {in_options(message)}")
     table = ordered_edges(posterior, coding)
     shown = table if top == 0 else table.head(top)
     if len(shown):

@@ -16,6 +16,7 @@ from edgewise.engines.protocol import Problem
 VARIANCE_FLOOR = 0.3
 # Keeps the matrix positive definite where particles are few.
 RIDGE = 1e-3
+JITTER = 1e-5
 # Directions in which the posterior varies this much more than the surrogate are bent, so many at most.
 MULTIMODAL = 1.6
 MOST_BENT = 12
@@ -127,7 +128,7 @@ def _regression(
     rehearse: bool,
     lines: bool = True,
 ) -> Arrays:
-    from edgewise.engines.bends import along_lines
+    from edgewise.engines.bends import LESS_FLAT, along_lines
     from edgewise.kernels.moments import single_precision
 
     rows, p = float(problem.statistics.n_rows), problem.features.n_variables
@@ -155,15 +156,20 @@ def _regression(
         i, j = problem.features.members[candidates[pairs], :2].T
         own_precision = np.diag(precision)[pairs].copy()
         alone = (theta_pull - precision @ phi[p:])[pairs] + own_precision * phi[p:][pairs]
-        more = along_lines(
-            rows,
-            (mean[i], mean[j]),
-            mean[p:][pairs],
-            occupied[pairs],
-            own_precision,
-            alone,
-            1.0 / _typical_hyper(problem, occupied, phi)[1] ** 2,
-        )
+        flat = 1.0 / _typical_hyper(problem, occupied, phi)[1] ** 2
+        for flatter in LESS_FLAT:
+            more = along_lines(
+                rows,
+                (mean[i], mean[j]),
+                mean[p:][pairs],
+                occupied[pairs],
+                own_precision,
+                alone,
+                flat,
+                flatter,
+            )
+            if is_definite(precision, pairs, more[2]):
+                break
         tilt[pairs] = more[0]
         theta_pull[pairs] += more[1]
         precision[pairs, pairs] += more[2]
@@ -182,6 +188,34 @@ def _regression(
         "occupied": occupied,
     }
     return arrays | _choices(problem, arrays, rehearse)
+
+
+def is_definite(matrix: np.ndarray, where: np.ndarray, more: np.ndarray) -> bool:
+    """Whether a positive definite matrix remains so with some of its diagonal changed.
+
+    Examples
+    --------
+    >>> square = np.array([[1.0, 0.9], [0.9, 1.0]])
+    >>> is_definite(square, np.arange(2), np.zeros(2)), is_definite(square, np.arange(2), np.full(2, -0.2))
+    (True, False)
+    """
+    if (more >= 0).all():
+        return True
+    diagonal = np.diag(matrix).copy()
+    diagonal[where] += more
+    if not (diagonal > 0).all():
+        return False
+    scale = (1 / np.sqrt(diagonal)).astype(np.float32)
+    # In single precision, as it is going to be used.
+    scaled = matrix.astype(np.float32)
+    scaled *= scale
+    scaled *= scale[:, None]
+    np.fill_diagonal(scaled, 1.0 + JITTER)
+    try:
+        np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _choices(problem: Problem, arrays: Arrays, rehearse: bool) -> Arrays:

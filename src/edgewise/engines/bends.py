@@ -13,8 +13,10 @@ import numpy as np
 # A pair that is nearly always active has its averages where it is.
 MOSTLY = 0.9
 ROUNDS = 4
-# No expansion flattens a line by more than this share of its precision, or steepens it by more.
+# No expansion flattens a line by more than this share of its precision, or steepens it by more. Where many
+# lines are nearly parallel even less can make the whole matrix indefinite: then the next share is tried.
 FLATTER, STEEPER = 0.5, 3.0
+LESS_FLAT = (FLATTER, 0.2, 0.05, 0.0)
 SMALLEST_CELL = 1e-6
 # How far a correction may go, in units of the log odds.
 LARGEST_TILT = 4.0
@@ -39,6 +41,7 @@ def along_lines(
     own: np.ndarray,
     pull: np.ndarray,
     flat: float,
+    flatter: float = FLATTER,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tilt, change of the pull and of the precision of every pair when it is active (10.8).
 
@@ -54,6 +57,8 @@ def along_lines(
         Precision of each pair, and the slope of the log density at zero given the average of all others.
     flat : float
         Precision of the slab.
+    flatter : float
+        The largest share of its precision that a line may lose.
     """
     first, second = margins
     share = np.clip(share, 0.0, 1.0)
@@ -88,7 +93,7 @@ def along_lines(
         missing = value - mode * mean_slope - 0.5 * mean_curve * ((mode - middle) ** 2 - middle**2)
         missing_slope = slope - mean_slope - mean_curve * (mode - middle)
         missing_curve = curve - mean_curve
-        more_own = np.clip(rows * missing_curve, -FLATTER * own, STEEPER * own)
+        more_own = np.clip(rows * missing_curve, -flatter * own, STEEPER * own)
         more_pull = -rows * missing_slope + more_own * mode
         tilt = -rows * missing + rows * missing_slope * mode - 0.5 * more_own * mode**2
     bad = (share >= MOSTLY) | ~np.isfinite(tilt) | ~np.isfinite(more_pull)

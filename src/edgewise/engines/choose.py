@@ -38,7 +38,7 @@ ENGINES = {
     "exact": "edgewise.engines.exact:ExactEngine",
     "langevin": "edgewise.engines.langevin:LangevinEngine",
     "particle": "edgewise.engines.particle:ParticleEngine",
-    "surrogate": "edgewise.engines.stretch:SurrogateEngine",
+    "surrogate": "edgewise.engines.surrogate:SurrogateEngine",
 }
 
 

@@ -39,6 +39,8 @@ MOST_NEAR = 80
 # both where it is active.
 SUMS = ("probes", "probes_on", "probe_weight", "probe_square", "probe_weight_on", "probe_square_on")
 ROWS_AT_ONCE = 256
+# Iterations that are all probed; of later ones, one in so many.
+PLENTY, SELDOM = 2000, 10
 
 
 def empty_totals(candidates: int) -> np.ndarray:
@@ -201,5 +203,11 @@ def sparse_centre(phi: np.ndarray, occupied: np.ndarray, size: np.ndarray) -> np
 
 
 def is_probed(iteration: int, every: int) -> bool:
-    """Whether the error is measured after this iteration."""
-    return iteration % (every if iteration <= 2000 * every else 10 * every) == 0
+    """Whether the error is measured after this iteration, counted from one; seldom once there is plenty.
+
+    Examples
+    --------
+    >>> [n for n in range(1, 10) if is_probed(n, 3)]
+    [3, 6, 9]
+    """
+    return iteration % (every if iteration <= PLENTY * every else SELDOM * every) == 0

@@ -5,8 +5,8 @@ follow it and add up what the next surrogate is made of; at its end the chains *
 and all go on with the same averages. After warm-up the averages are frozen, and an iteration is a few
 stretches.
 
-``exact`` beyond the table of states decides every stretch with log Z by elimination; ``surrogate`` decides
-nothing: its posterior is that of the likelihood to second order.
+``exact`` beyond the table of states decides every stretch with log Z by elimination; ``surrogate``
+(``surrogate.py``) decides nothing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.draws.draws import Draws
-from edgewise.engines.averages import SET_SIZES, surrogate_arrays
+from edgewise.engines.averages import surrogate_arrays
 from edgewise.engines.blanks import lean_blanks, typical_sums, wanted_sums
 from edgewise.engines.common import LineEngine, read_settings
 from edgewise.engines.cores import choose_core
+from edgewise.engines.knowledge import check_knowledge, first_surrogate
+from edgewise.engines.meter import empty_totals, nearest
 from edgewise.engines.protocol import Problem
 from edgewise.errors import DataError
 from edgewise.kernels import codes
@@ -32,7 +34,6 @@ from edgewise.kernels.codes import FORBIDDEN
 # Draws of a chain in the first rounds of warm-up; later ones double.
 FIRST_ROUNDS = (10, 20, 30, 60)
 FEWEST_ROUNDS = 6
-MOST_ROUNDS = 64
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
 # After so many rounds stretches are decided, if the surrogate is good enough for that.
@@ -58,8 +59,6 @@ FOLLOW = 4
 COUNTS = 8
 # Sums of products are whole numbers in 32 bits, one for every two features.
 LARGEST_MATRIX = 1.6e8
-# Nothing that chains know is larger; their rows are fewer than this.
-LARGEST = 1e18
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,8 @@ class StretchSettings:
         Probability that a walk of a single parameter follows a stretch.
     cells : int
         Most cells of the tables of an elimination.
+    probes : int
+        Iterations between measurements of how far the surrogate is off, where nothing decides; 0 for none.
     """
 
     particles: int = 2048
@@ -91,6 +92,7 @@ class StretchSettings:
     repeats: int = 2
     walks: float = 0.1
     cells: int = 1 << 24
+    probes: int = 1
 
 
 class StretchEngine(LineEngine):
@@ -223,10 +225,14 @@ class StretchEngine(LineEngine):
         )
         scratch = np.zeros((2, n), np.float32)
         school = School(arrays["X"], arrays["lanes"], lesson, moments, scratch[0], scratch[1])
-        self._perform(codes.LEARN, school, draws, -1, self._recorder(0, 0))
+        self._perform(codes.LEARN, school, self._after_warm_up(), draws, -1, self._recorder(0, 0))
 
     def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        return self._perform(codes.WALK, self._empty_school(), iterations, thin, recorder)
+        return self._walk_on(self._after_warm_up(), iterations, thin, recorder)
+
+    def _walk_on(self, first: int, iterations: int, thin: int, recorder: Any) -> int:
+        """Iterations, the first of them counted from the end of warm-up; how many there was room for."""
+        return self._perform(codes.WALK, self._empty_school(), first, iterations, thin, recorder)
 
     def _empty_school(self) -> Any:
         """Nothing to learn from."""
@@ -236,7 +242,7 @@ class StretchEngine(LineEngine):
         lesson, moments = Lesson(False, 0, 0, 1, 1), empty_moments(0, 0, 0, 0, 0, 0)
         return School(nobody, np.zeros((4, 0), np.uint32), lesson, moments, nothing, nothing)
 
-    def _perform(self, task: int, school: Any, iterations: int, thin: int, recorder: Any) -> int:
+    def _perform(self, task: int, school: Any, first: int, iterations: int, thin: int, recorder: Any) -> int:
         from edgewise.kernels.tasks import perform
 
         return perform(
@@ -249,7 +255,7 @@ class StretchEngine(LineEngine):
             self._decider,
             self._blanks,
             school,
-            self._after_warm_up(),
+            first,
             iterations,
             thin,
             recorder,
@@ -296,8 +302,10 @@ class StretchEngine(LineEngine):
                 (chosen.sweeps or SWEEPS_OF_A_STRETCH) * float(made["sweep"][0]),
                 int(chosen.cells),
             )
+        taken_at_its_word = last and (not cls.decides or too_wide > MOST_TOO_WIDE)
         return made | {
             **sums,
+            "near": nearest(made["precision"], np.arange(len(core) + 1), taken_at_its_word),
             "core": core,
             "inner": np.array([inner]),
             "too_wide": np.array([too_wide]),
@@ -331,10 +339,20 @@ class StretchEngine(LineEngine):
             self._weigh()
         if fresh and self.iteration >= self.warm_up:
             learning = [name for name in self._arrays if name.startswith("moments.")]
-            for name in ("X", "lanes", *learning):
+            for name in learning if self._measures() else ("X", "lanes", *learning):
                 del self._arrays[name]
             self._end_warm_up()
+            if self._measures():
+                self._arrays["probed"] = empty_totals(len(self._candidates))
+                # Where the particles are.
+                self._arrays["way.bias"] = self._chain.bias.copy()
+                self._arrays["way.theta"] = self._chain.theta.copy()
+                self._derive()
         return self
+
+    def _measures(self) -> bool:
+        """Whether it measures how far its surrogate is off."""
+        return False
 
     @classmethod
     def check_knowledge(cls, problem: Problem, knowledge: Mapping[str, np.ndarray]) -> None:
@@ -345,54 +363,8 @@ class StretchEngine(LineEngine):
         ValueError
             With what is wrong.
         """
-        candidates, p = in_play(problem), problem.features.n_variables
-        wanted = first_surrogate(candidates, p) | {
-            "phi": np.zeros(p + len(candidates)),
-            "occupied": np.zeros(len(candidates)),
-            "round": np.zeros(1, np.int64),
-            "end": np.zeros(1, np.int64),
-            "last": np.zeros(1, bool),
-            "trusting": np.zeros(1, bool),
-            "hand_over": np.zeros(1, bool),
-            "too_wide": np.zeros(1),
-            "core": np.zeros(len(candidates), bool),
-            "inner": np.zeros(1, np.int64),
-            **wanted_sums(problem),
-        }
-        sets = len(knowledge["rivals"])
-        for name, like in wanted.items():
-            shape = (sets, *like.shape[1:]) if name.startswith("rival") else like.shape
-            if knowledge[name].dtype != like.dtype or knowledge[name].shape != shape:
-                raise ValueError(f"{name!r} is {knowledge[name].dtype} {knowledge[name].shape}")
-            if not np.isfinite(knowledge[name]).all():
-                raise ValueError(f"{name!r} holds what is no finite number")
-        ranges = {
-            "alias": (0, len(candidates)),
-            "rivals": (-1, len(candidates)),
-            "rival_alias": (0, sets),
-            "round": (1, MOST_ROUNDS),
-            "end": (0, 1 << 40),
-            "inner": (0, 1 << 10),
-            "sweep": (0, 100 * (len(candidates) + 100)),
-        }
-        for name, (low, end) in ranges.items():
-            if knowledge[name].size and not (low <= knowledge[name].min() and knowledge[name].max() < end):
-                raise ValueError(f"{name!r} is out of its range")
-        for name in wanted:
-            if knowledge[name].dtype.kind == "f" and np.abs(knowledge[name]).max(initial=0.0) > LARGEST:
-                raise ValueError(f"{name!r} is out of its range")
-        for name in ("precision", "bias_precision"):
-            own = np.sqrt(np.clip(np.diag(knowledge[name]), 0.0, None).astype(float))
-            near = 1e-3 * np.outer(own, own)
-            # Lines that were flattened (10.8) may leave less on the diagonal.
-            if not (own > 0).all() or (np.abs(knowledge[name]) > 2 * np.outer(own, own) + near).any():
-                raise ValueError(f"{name!r} is no precision")
-            if (np.abs(knowledge[name] - knowledge[name].T) > near).any():
-                raise ValueError(f"{name!r} is not symmetric")
-        if not np.array_equal(knowledge["candidates"], candidates):
-            raise ValueError("its candidates are others")
-        if float(knowledge["shares"][0]) > 0 and (knowledge["rivals"][:, 0] < 0).any():
-            raise ValueError("a set of rivals is empty")
+        wanted = wanted_sums(problem)
+        check_knowledge(knowledge, in_play(problem), problem.features.n_variables, wanted)
 
     def _weigh(self) -> None:
         """Bring the weight of the present state up to date."""
@@ -435,19 +407,7 @@ class EliminationEngine(StretchEngine):
         return super().advance(iterations, thin)
 
     def _weigh(self) -> None:
-        self._perform(codes.WEIGH, self._empty_school(), 0, -1, self._recorder(0, 0))
-
-
-class SurrogateEngine(StretchEngine):
-    """Stretches taken at their word: the likelihood to second order."""
-
-    name: ClassVar[str] = "surrogate"
-    takes_blanks: ClassVar[bool] = True
-
-    def _oracle(self) -> Any:
-        from edgewise.kernels.oracles import Trust
-
-        return Trust(np.int64(0))
+        self._perform(codes.WEIGH, self._empty_school(), self._after_warm_up(), 0, -1, self._recorder(0, 0))
 
 
 _rooms = threading.local()
@@ -513,25 +473,3 @@ def snapshots_of(draws: int) -> int:
     (4, 6, 40)
     """
     return max(min(draws, FEWEST_SNAPSHOTS), draws // SNAPSHOT_EVERY)
-
-
-def first_surrogate(candidates: np.ndarray, p: int) -> dict[str, np.ndarray]:
-    """A stand-in of the right types for the first round, in which nothing moves."""
-    count = len(candidates)
-    return {
-        "candidates": candidates,
-        "precision": np.zeros((count, count), np.float32),
-        "pull": np.zeros(count),
-        "tilt": np.zeros(count),
-        "bias_mean": np.zeros(p),
-        "bias_slope": np.zeros((count, p)),
-        "bias_root": np.eye(p),
-        "bias_precision": np.eye(p),
-        "chance": np.ones(count),
-        "alias": np.arange(count),
-        "rivals": np.full((1, max(SET_SIZES)), -1, np.int64),
-        "rival_chance": np.ones(1),
-        "rival_alias": np.zeros(1, np.int64),
-        "shares": np.zeros(1),
-        "sweep": np.ones(1),
-    }

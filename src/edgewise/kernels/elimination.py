@@ -26,7 +26,7 @@ from edgewise.kernels.ordering import plan_elimination
 
 EliminationRoom = namedtuple(
     "EliminationRoom",
-    "limit rows orders keys degree position bits begin near child sibling placed after reach "
+    "limit rows orders keys degree position rank ranked bits begin near child sibling placed after reach "
     "factor zero one index start vacant link pool",
 )
 
@@ -47,11 +47,13 @@ def elimination_room(n_variables: int, n_candidates: int, max_cells: int) -> Eli
     bag = min(n_variables, max(1, int(max_cells).bit_length() - 1))
     return EliminationRoom(
         limit=max_cells,
-        rows=np.zeros((2, n_variables, words), np.uint64),
+        rows=np.zeros((3, n_variables, words), np.uint64),
         orders=np.zeros((2, n_variables), np.int64),
         keys=np.zeros(n_variables, np.int64),
         degree=np.zeros(n_variables, np.int64),
         position=np.zeros(n_variables, np.int64),
+        rank=np.zeros(n_variables, np.int64),
+        ranked=np.zeros(n_variables, np.int64),
         bits=np.zeros(words, np.uint64),
         begin=np.zeros(n_variables + 1, np.int64),
         near=np.zeros(n_variables * bag, np.int64),

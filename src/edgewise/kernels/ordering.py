@@ -13,6 +13,9 @@ from edgewise.kernels.compiling import entry, kernel
 
 # Key of a variable that is eliminated.
 GONE = 1 << 62
+# A graph of so many cells is worth some more orders, which break ties otherwise.
+WORTH_MORE = 1 << 19
+MORE_ORDERS = 8
 
 
 @kernel
@@ -121,11 +124,12 @@ def join(u, w, rows, degree, keys, per_fill, per_degree):
 
 
 @kernel
-def order_by_fill(rows, order, keys, degree, done, cells, limit):
-    """Eliminate the variable that joins fewest strangers; ties by degree, then by index.
+def order_by_fill(rows, order, keys, degree, rank, ranked, done, cells, limit):
+    """Eliminate the variable that joins fewest strangers; ties by degree, then by rank.
 
-    A key is (strangers joined, degree, index) as one number, and changes with every edge that comes or goes.
-    Arguments and result are those of :func:`order_by_degree`.
+    A key is (strangers joined, degree, rank) as one number, and changes with every edge that comes or goes;
+    ``ranked`` has the variables in the order of their ranks. Other arguments and the result are those of
+    :func:`order_by_degree`.
     """
     p, words = rows.shape
     per_degree = p
@@ -133,10 +137,10 @@ def order_by_fill(rows, order, keys, degree, done, cells, limit):
     for i in range(p):
         if keys[i] != GONE:
             degree[i] = count_degree(rows[i])
-            keys[i] = missing_pairs(i, rows) * per_fill + degree[i] * per_degree + i
+            keys[i] = missing_pairs(i, rows) * per_fill + degree[i] * per_degree + rank[i]
     while done < p:
         key = least(keys)
-        v = key % p
+        v = ranked[key % p]
         cells += 1 << min(degree[v] + 1, 60)
         if cells > limit:
             break
@@ -173,12 +177,58 @@ def order_by_fill(rows, order, keys, degree, done, cells, limit):
 
 
 @kernel
+def shuffle_ranks(seed, rank, ranked):
+    """Ranks in an order that looks random, and is always the same for a seed; the next seed."""
+    p = rank.shape[0]
+    for i in range(p):
+        ranked[i] = i
+    for last in range(p - 1, 0, -1):
+        seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
+        other = (seed >> 8) % (last + 1)
+        ranked[last], ranked[other] = ranked[other], ranked[last]
+    for k in range(p):
+        rank[ranked[k]] = k
+    return seed
+
+
+@kernel
+def begin_again(which, base, saved, room):
+    """Put what is left of the graph after its first variables into a slot of the room."""
+    for i in range(room.keys.shape[0]):
+        room.keys[i] = saved[i]
+        for w in range(room.rows.shape[2]):
+            room.rows[which, i, w] = room.rows[base, i, w]
+
+
+@kernel
+def try_more_orders(best, cells, done, begun, room):
+    """Orders that break ties otherwise, for a graph that needs many cells; the slot of the best, its cells.
+
+    Which orders are tried depends on nothing but the graph.
+    """
+    seed = 1
+    for _ in range(MORE_ORDERS):
+        seed = shuffle_ranks(seed, room.rank, room.ranked)
+        other = 1 - best
+        begin_again(other, 2, room.position, room)
+        bound = min(room.limit, cells)
+        _, found = order_by_fill(
+            room.rows[other], room.orders[other], room.keys, room.degree, room.rank, room.ranked, done,
+            begun, bound,
+        )  # fmt: skip
+        if found < cells:
+            best, cells = other, found
+    return best, cells
+
+
+@kernel
 def plan_elimination(listed, count, members, room):
     """Find an order of elimination; returns which of the two in the room to take, and its cells.
 
     Variables with up to two neighbours go first, which costs no width. Of what is left, fewest neighbours
-    and fewest strangers joined are both tried, and the order of fewer cells is taken. Where both need more
-    cells than the limit, so does the count that is returned: the smaller of the two when they passed it.
+    and fewest strangers joined are both tried, and the order of fewer cells is taken; where that is still
+    many, some more orders of the second kind. Where all need more cells than the limit, so does the count
+    that is returned: the smallest of them when they passed it.
     """
     rows = room.rows[0]
     p, words = rows.shape
@@ -186,23 +236,27 @@ def plan_elimination(listed, count, members, room):
     for i in range(p):
         keys[i] = 0
     draw_rows(listed, count, members, rows)
-    done, cells = order_by_degree(rows, room.orders[0], keys, 0, 0, room.limit, 2)
-    if done == p or cells > room.limit:
-        return 0, cells
+    done, begun = order_by_degree(rows, room.orders[0], keys, 0, 0, room.limit, 2)
+    if done == p or begun > room.limit:
+        return 0, begun
     for k in range(done):
         room.orders[1, k] = room.orders[0, k]
     for i in range(p):
         room.position[i] = keys[i]
+        room.rank[i] = i
+        room.ranked[i] = i
         for w in range(words):
-            room.rows[1, i, w] = rows[i, w]
-    _, by_degree = order_by_degree(rows, room.orders[0], keys, done, cells, room.limit, p)
-    for i in range(p):
-        keys[i] = room.position[i]
+            room.rows[2, i, w] = rows[i, w]
+    _, by_degree = order_by_degree(rows, room.orders[0], keys, done, begun, room.limit, p)
+    begin_again(1, 2, room.position, room)
     bound = min(room.limit, by_degree)
-    _, by_fill = order_by_fill(room.rows[1], room.orders[1], keys, room.degree, done, cells, bound)
-    if by_fill < by_degree:
-        return 1, by_fill
-    return 0, by_degree
+    _, by_fill = order_by_fill(
+        room.rows[1], room.orders[1], keys, room.degree, room.rank, room.ranked, done, begun, bound
+    )
+    best, cells = (1, by_fill) if by_fill < by_degree else (0, by_degree)
+    if cells > WORTH_MORE:
+        return try_more_orders(best, cells, done, begun, room)
+    return best, cells
 
 
 @entry

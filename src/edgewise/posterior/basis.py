@@ -11,9 +11,10 @@ import numpy as np
 from edgewise.data.strata import Layout
 from edgewise.draws.draws import Draws
 from edgewise.draws.statistics import StoppingStatistics, stopping_statistics
-from edgewise.errors import DataError
+from edgewise.errors import DataError, printable
 from edgewise.features import Features, Statistics
 from edgewise.posterior import communities, summaries
+from edgewise.posterior.approximation import Approximation, approximation_of
 from edgewise.posterior.imputed import Imputed
 from edgewise.posterior.renamed import OldNames
 from edgewise.posterior.sums import EdgeSums
@@ -211,6 +212,15 @@ class Basis(OldNames):
     def _seen(self) -> StoppingStatistics:
         """The slowest quantity of the draws, and how far the chains agree."""
         return stopping_statistics(self.draws, self.n_cliques)
+
+    @cached_property
+    def _approximation(self) -> Approximation | None:
+        """How far off the probabilities are where the likelihood is approximated, if that was measured."""
+        return approximation_of(self)  # type: ignore[arg-type]
+
+    def _candidate_name(self, index: int) -> str:
+        """The name of a candidate, fit for a terminal."""
+        return printable(self.features.label(index, self.names), keep="")
 
     @property
     def _settled(self) -> bool:

@@ -19,7 +19,7 @@ from edgewise.draws.statistics import (
     stopping_statistics,
 )
 from edgewise.errors import printable
-from edgewise.posterior import imputed, summaries
+from edgewise.posterior import approximation, imputed, summaries
 from edgewise.posterior.engine_health import FINE, Finding, engine_health, engine_rates
 from edgewise.posterior.predictive import CheckPart, PredictiveCheck, predictive_check
 from edgewise.run.forecast import rounded_up, until_agreement
@@ -372,6 +372,8 @@ def _notes(posterior: Posterior) -> list[str]:
             f"{_counted(blank.n_cells, 'blank cell')} in {_counted(blank.n_rows, 'row')} "
             f"{'was' if blank.n_cells == 1 else 'were'} drawn along with everything else. {blank.mixing}"
         )
+    if posterior._approximation is not None:
+        notes.append(approximation.sentence(posterior))
     if posterior.info.get("interrupted") and not posterior.info.get("warm_up_unfinished"):
         notes.append("The run was interrupted; the draws up to then are valid.")
     return notes

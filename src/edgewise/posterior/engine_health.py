@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgewise.kernels.codes import SEPARATE
+from edgewise.posterior.approximation import FINE_ENOUGH, INTOLERABLE, TOLERATED, sentence
+from edgewise.run.forecast import rounded_up
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
@@ -89,15 +91,7 @@ def engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
                 "likelihood has run away, and nothing here can be trusted; "
                 f"{instead}.",
             )
-        return (
-            1,
-            "the likelihood is approximated",
-            "The likelihood is approximated to second order, and the error of that was not measured. It is "
-            "small where there are many rows for every edge; compare with "
-            + (
-                "engine='exact' on a few of the variables." if several else "engine='particle' where you can."
-            ),
-        )
+        return _approximated(posterior)
     if wide:
         return (
             (2 if wide > 0.02 * stretches else 1),
@@ -119,5 +113,37 @@ def engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
             "no edge was ever added or removed",
             "No edge was ever added or removed (0 % of the proposals were accepted), so the draws know only "
             "the graph they started from; run longer, or use another engine.",
+        )
+    return FINE
+
+
+def _approximated(posterior: Posterior) -> Finding:
+    """Whether the error of a likelihood to second order was measured, and is small."""
+    found = posterior._approximation
+    if found is None:
+        several = not posterior.scales.all_binary
+        return (
+            1,
+            "the likelihood is approximated",
+            "The likelihood is approximated to second order, and the error of that was not measured. It is "
+            "small where there are many rows for every edge; compare with "
+            + (
+                "engine='exact' on a few of the variables." if several else "engine='particle' where you can."
+            ),
+        )
+    said = sentence(posterior)
+    if found.largest > TOLERATED:
+        return (
+            2 if found.largest > INTOLERABLE else 1,
+            f"the likelihood is approximated, with errors up to {found.largest:.2f}",
+            f"{said} That is more than {TOLERATED:g}; more draws do not make it smaller. Compare with "
+            "engine='particle' where you can.",
+        )
+    if not found.fine:
+        more = rounded_up(posterior.n_draws * ((found.resolution / FINE_ENOUGH) ** 2 - 1))
+        return (
+            1,
+            "the error of the approximation is not known well",
+            f"{said} To know it to {FINE_ENOUGH:g}, continue with extend(draws={more}).",
         )
     return FINE

@@ -241,6 +241,8 @@ def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str 
         formula = f", {kinds.model(posterior)}"
     engine = str(info.get("engine", "unknown"))
     how = ENGINES.get(engine, "Markov chain Monte Carlo")
+    if posterior._approximation is not None:
+        how += f" ({escape(posterior._approximation.words(posterior._candidate_name))})"
     chain = f"{plural(posterior.n_chains, 'chain')} of {posterior.n_draws:,} kept draws"
     details = []
     if info.get("warm_up_unfinished"):
