@@ -59,7 +59,7 @@ def sums_of(totals: np.ndarray, candidates: np.ndarray, n_cliques: int) -> dict[
 
 @dataclass(frozen=True, eq=False)
 class Meter:
-    """What w is made of; coordinates are the biases, then the parameters of the candidates in play.
+    """What w of (10.10) is made of; coordinates are biases, then parameters of the candidates in play.
 
     Attributes
     ----------
