@@ -77,8 +77,8 @@ ABSENT, SAME, DIFFERENT_STATE = 0, 1, 2
 # Rows of ``difference``: sum over the tries of the probability that the pair differed afterwards, and how
 # often it parted and joined.
 DIFFERENT, PARTINGS, JOININGS = 0, 1, 2
-# Decisions of a visit.
-FLIPS = 2
+# Decisions of a visit: next to the cells of large tables they cost nothing.
+FLIPS = 6
 JOINT_STEPS = 32
 # Rows of ``groups``.
 PRECISION, TILT, MODE, CURVATURE, VALUE, PROPOSED, SCRATCH = range(7)
