@@ -18,6 +18,7 @@ import edgewise
 from edgewise.errors import DataError, FileError
 from edgewise.posterior import Posterior, container, foreign, storage
 from edgewise.posterior.container import MARK
+from edgewise.posterior.imputed import Imputed
 from edgewise.priors import AttributeInclusion, BlockInclusion, Prior
 from helpers import fake_posterior
 
@@ -33,6 +34,7 @@ def parts(posterior):
     contents = storage.Contents(
         posterior.draws, posterior.features, posterior.names, posterior.levels, posterior.statistics,
         posterior.prior, posterior.info, posterior._edge_sums, posterior._counters,
+        imputed=posterior.imputed,
     )  # fmt: skip
     layout = storage._arrays(contents)
     arrays = {name: values.copy() for name, (_, values) in layout.items() if name != "metadata"}
@@ -234,6 +236,52 @@ def test_models_of_inclusion_that_do_not_fit_are_refused(tmp_path, models, what)
     arrays, record = parts(models[which])
     assert edgewise.load_posterior(forge(tmp_path / "good.nc", arrays, record)).n_draws == 6
     change(arrays, record)
+    with pytest.raises(FileError, match=r"odd\.nc is a posterior.* but not a consistent one"):
+        edgewise.load_posterior(forge(tmp_path / "odd.nc", arrays, record))
+
+
+@pytest.fixture(scope="module")
+def imputed():
+    """A posterior with blanks in two rows: one cell in the first of them, two in the other."""
+    plain = fake_posterior(4, 2, 6, seed=2)
+    sums = np.tile([[0.25, 0.75]], (2, 3, 3, 1)) * 100
+    blank = Imputed(
+        np.array([3, 8]), np.array([1, 0]), np.array([0, 2, 3]), np.array([0, 3, 2]), sums,
+        np.full(2, 100.0), tuple(plain.names), ((0, 1),) * 4,
+    )  # fmt: skip
+    return Posterior(
+        plain.draws, plain.features, plain.names, prior=plain.prior, info=dict(plain.info), imputed=blank
+    )
+
+
+BAD_BLANKS = {
+    "a variable too many": put("imputed_variable", 0, 4),
+    "a variable below zero": put("imputed_variable", 0, -1),
+    "a variable twice in a row": put("imputed_variable", 0, 3),
+    "a pattern too many": put("imputed_pattern", 0, 2),
+    "a pattern below zero": put("imputed_pattern", 0, -1),
+    "a row below zero": put("imputed_row", 0, -1),
+    "a row twice": put("imputed_row", 0, 8),
+    "cells in disorder": put("imputed_start", 1, 3),
+    "cells without end": put("imputed_start", 2, 2**30),
+    "no rows": replace("imputed_row", lambda a: a[:0]),
+    "no sums": drop("imputed_sums"),
+    "sums of one chain": replace("imputed_sums", lambda a: a[:1]),
+    "sums of more levels": replace("imputed_sums", lambda a: np.concatenate([a, a], axis=3)),
+    "a probability above one": put("imputed_sums", (0, 0, 0, 0), 101.0),
+    "probabilities of less than one": put("imputed_sums", (0, 0, 0, 0), 0.0),
+    "sums that are NaN": put("imputed_sums", (1, 2, 0, 0), np.nan),
+    "no iterations": put("imputed_ticks", 0, 0.0),
+    "iterations without end": put("imputed_ticks", 0, np.inf),
+}
+
+
+@pytest.mark.parametrize("what", BAD_BLANKS)
+def test_blank_cells_that_make_no_sense_are_refused(tmp_path, imputed, what):
+    arrays, record = parts(imputed)
+    found = edgewise.load_posterior(forge(tmp_path / "good.nc", arrays, record)).imputed
+    assert found.chance(8, found.names[3]) == {0: 0.25, 1: 0.75}
+    BAD_BLANKS[what](arrays, record)
     with pytest.raises(FileError, match=r"odd\.nc is a posterior.* but not a consistent one"):
         edgewise.load_posterior(forge(tmp_path / "odd.nc", arrays, record))
 

@@ -244,8 +244,14 @@ class Imputed:
             raise ValueError("the blank cells of its rows are not in order")
         if variables.min() < 0 or variables.max() >= features.n_variables:
             raise ValueError("a variable with blanks does not exist")
+        within = np.ones(len(variables), bool)
+        within[start[:-1]] = False
+        if (np.diff(variables, prepend=-1)[within] < 1).any():
+            raise ValueError("the blank cells of a row are not in the order of the variables")
         if len(rows) < 1 or len(rows) != len(pattern) or rows.min() < 0:
             raise ValueError(f"it has {len(rows)} rows with blanks and the patterns of {len(pattern)}")
+        if (np.diff(rows) < 1).any():
+            raise ValueError("its rows with blanks are not in order")
         if pattern.min() < 0 or pattern.max() >= len(start) - 1:
             raise ValueError("a row with blanks has a pattern that does not exist")
         if sums.shape != (chains, SUMS, len(variables), width) or ticks.shape != (chains,):
@@ -254,6 +260,11 @@ class Imputed:
             raise ValueError("the iterations that drew its blank cells are counted wrongly")
         if not ((sums >= 0) & (sums <= (ticks * (1 + 1e-9))[:, None, None, None])).all():
             raise ValueError("a probability of a blank cell is none")
+        own = np.full(len(variables), 2) if scales is None else scales.levels[variables]
+        total = sums[:, 0].sum(axis=2)
+        beyond = sums[:, :, np.arange(width) >= own[:, None]]
+        if beyond.any() or (np.abs(total - ticks[:, None]) > 1e-6 * ticks[:, None]).any():
+            raise ValueError("the probabilities of a blank cell are not those of its levels")
         return cls(rows, pattern, start, variables, sums, ticks, tuple(names), tuple(levels))
 
     def __repr__(self) -> str:
