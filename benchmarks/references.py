@@ -26,7 +26,7 @@ FIELDS = ("indptr", "indices", "values", "biases", "inclusion_rate", "slab_scale
 
 
 def tolerance(n_variables: int) -> float:
-    return 0.004 if n_variables < 14 else 0.008
+    return 0.003 if n_variables == 14 else 0.004 if n_variables < 14 else 0.008
 
 
 def block_length(n_variables: int) -> int:

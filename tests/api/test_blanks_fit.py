@@ -74,6 +74,9 @@ def test_weights_of_rows_with_blanks_are_whole():
     weights[row] = 1.5
     with pytest.raises(TableError, match=r"sample_weight is 1\.5 at row .*missing='drop'"):
         read_data(table, sample_weight=weights, missing="impute", constant="keep")
+    weights[row] = 1e20
+    with pytest.raises(TableError, match=r"sample_weight is 1e\+20 at row .*at most 1e12"):
+        read_data(table, sample_weight=weights, missing="impute", constant="keep")
     weights[row] = 0.0
     assert read_data(table, sample_weight=weights, missing="impute", constant="keep").n_rows == 19
     weights[:] = 2.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,6 +88,7 @@ def test_attributes(table, tmp_path):
         ("scale", dict.fromkeys(NAMES, "s"), "is 's' for all variables"),
         ("other", {"scale": SCALE}, "no attribute 'other'"),
         ("distance(scale)", SCALE, "not numbers"),
+        ("scale", dict(zip(NAMES, itertools.cycle((1e308, -1e308)))), "too far apart"),
         ("scale * 2)", SCALE, "is no attribute of a pair"),
         ("scale + scale", SCALE, "name the same twice"),
     ],

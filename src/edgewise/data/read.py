@@ -37,6 +37,8 @@ from edgewise.reading import physical_memory
 from edgewise.scales import BINARY, NOMINAL, Scale, Scales
 
 WAYS_WITH_BLANKS = ("error", "drop", "impute")
+# A row with blanks stands for so many at most.
+MOST_ROWS_OF_A_KIND = 1e12
 CELL_BYTES = 24  # of a column while it is read: the cells, their levels, their bits
 
 
@@ -341,15 +343,16 @@ class _Reading:
         n_rows = self.table.n_rows
         silent = silent_rows(self.blanks, n_rows, len(self.names))
         if weights is not None:
-            doubtful = ~complete_rows(self.blanks, n_rows) & ~silent & (weights % 1 != 0)
+            counted_one_by_one = (weights % 1 == 0) & (weights <= MOST_ROWS_OF_A_KIND)
+            doubtful = ~complete_rows(self.blanks, n_rows) & ~silent & ~counted_one_by_one
             if doubtful.any():
                 row = int(np.flatnonzero(doubtful)[0])
                 column = next(k for k, bits in self.blanks.items() if bits[row // 8] >> (7 - row % 8) & 1)
                 text = (
                     f"sample_weight is {weights[row]:g} at {self.table.where(row)}, where column "
-                    f"{self.names[column]!r} is blank; a row with blanks stands for a whole number of rows, "
-                    "each with answers of its own. Round such weights, or leave these rows out with "
-                    "missing='drop'."
+                    f"{self.names[column]!r} is blank; a row with blanks stands for a whole number of rows "
+                    "(at most 1e12), each with answers of its own. Round such weights, or leave these rows "
+                    "out with missing='drop'."
                 )
                 self.problems.append(Fault(WEIGHTS, text, (self.names[column],)))
         if not silent.any():

@@ -19,6 +19,7 @@ from edgewise.priors.parts import _positive
 Table = Mapping[str, Any] | str | PathLike[str]
 _TERM = re.compile(r"(?:(same|distance)\s*\(\s*(.+?)\s*\)|(.+))")
 MOST_TERMS = 8
+LARGEST_DISTANCE = 1e100
 _BLANK = ("", "na", "nan", "null", "none", ".")
 
 
@@ -110,7 +111,12 @@ class AttributeInclusion:
             first, second = members[:, 0], members[:, 1]
             if kind == "distance" or (kind is None and numbers is not None):
                 assert numbers is not None
-                made.append(np.abs(numbers[first] - numbers[second]))
+                with np.errstate(over="ignore"):
+                    made.append(np.abs(numbers[first] - numbers[second]))
+                if not (made[-1] < LARGEST_DISTANCE).all():
+                    raise DataError(
+                        f"The attribute {name!r} has numbers too far apart for a distance; use other units."
+                    )
                 labels.append(f"distance of {name}")
             else:
                 text = np.array([str(value) for value in values])
