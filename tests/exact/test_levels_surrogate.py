@@ -18,6 +18,7 @@ from edgewise.engines.level_features import (
     scores_of,
 )
 from edgewise.engines.level_surrogate import LevelSurrogateEngine
+from edgewise.engines.meter import POINTS
 from edgewise.errors import DataError
 from edgewise.fitting import answer, pose
 from edgewise.model.mrf import MRF
@@ -140,3 +141,36 @@ def test_the_choice(data):
     problem = pose(data).problem
     assert choose(problem)[0] == "exact"
     assert resolve("surrogate", problem) == LEVEL_SURROGATE
+
+
+def test_terms_of_the_measured_error_add_up_to_the_log_ratio(data):
+    """With exact means on the way, what the meter adds up is the change of w, whatever the kind of a pair."""
+    problem, settings = pose(data).problem, {"particles": 64, "warm_up": 4, "probes": 1}
+    engine, known = LevelSurrogateEngine(problem, settings, np.random.SeedSequence(1)), None
+    while engine.meeting is not None:
+        engine.advance(engine.warm_up - engine.iteration)
+        known = LevelSurrogateEngine.pool(problem, settings, [engine.state()], known)
+        engine = LevelSurrogateEngine.restore(problem, settings, engine.state(), known)
+    engine.advance(3)
+    assert engine.edge_sums()["probes"].max() == 3
+    meter, nb = engine._meter, problem.scales.n_biases
+    states = np.stack(np.unravel_index(np.arange(problem.scales.n_states), problem.scales.levels))
+    features = particle_features(problem, engine._candidates, states)
+
+    def log_ratio(values):
+        bias, theta = values[:nb], values[nb:]
+        apart = bias - known["bias_mean"] + theta @ known["bias_slope"]
+        likelihood = values @ meter.sums - meter.rows * np.logaddexp.reduce(values @ features)
+        quadratic = theta @ known["pull"] - 0.5 * theta @ known["precision"] @ theta
+        inside = 0.5 * apart @ known["bias_precision"] @ apart
+        return likelihood - 0.5 * meter.flat * bias @ bias - quadratic + inside
+
+    def means(values):
+        share = np.exp(values @ features - np.logaddexp.reduce(values @ features))
+        return features @ share
+
+    phi = np.concatenate([engine._chain.bias, engine._parameters()])
+    phi = meter.first + 0.3 * (phi - meter.first)
+    way = [means(meter.first + t * (phi - meter.first)) for t in POINTS]
+    found = meter.terms(phi, np.mean(way, axis=0)).sum()
+    assert found == pytest.approx(log_ratio(phi) - log_ratio(meter.first), abs=0.02, rel=0.02)
