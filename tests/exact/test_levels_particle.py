@@ -74,6 +74,7 @@ def test_particles_meet_the_table(problem, truth):
     assert max(found.values()) < LIMIT, found
 
 
+@pytest.mark.slow
 def test_other_targets_are_noticed(problem, truth):
     """Negative controls: a narrower prior of the thresholds, sums that lost a tenth."""
     s = problem.statistics
