@@ -120,9 +120,15 @@ def test_the_scheduler_is_gone_and_the_fit_goes_on_elsewhere(tmp_path, reference
     path = tmp_path / "c"
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as machines:
         client = distributed.Client(machines.scheduler_address, set_as_default=False, timeout=1)
-        thread = threading.Timer(1.0, machines.close)
+
+        def close():
+            while not list(path.glob("draws-*.npz")):
+                time.sleep(0.05)
+            machines.close()
+
+        thread = threading.Thread(target=close)
         thread.start()
-        options = {"checkpoint": path, "settings": SLOW}
+        options = {"checkpoint": path, "checkpoint_every": 0, "settings": SLOW}
         with pytest.raises(ClusterError, match=r"scheduler at .* is gone .* Run the same fit again"):
             short_run(10_000, executor=client, **options)
         thread.join()
