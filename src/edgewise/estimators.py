@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from edgewise.data import Data, encode_rows, read_data
 from edgewise.errors import DataError, EdgewiseWarning
 from edgewise.features import FeatureArgument, Features, check_candidates
-from edgewise.fitting import answer, pose, shortfall, time_left
+from edgewise.fitting import Question, answer, pose, shortfall, time_left
 from edgewise.posterior.posterior import Posterior
 from edgewise.predict.levels import each_given_others as levels_given_others
 from edgewise.predict.mixtures import each_given_others
@@ -33,6 +33,7 @@ from edgewise.predict.scores import (
 from edgewise.predict.strata import in_strata, new_rows
 from edgewise.priors import Prior
 from edgewise.run.chains import RunResult
+from edgewise.run.estimate import Estimate, estimate
 from edgewise.run.options import RunOptions, check_whole
 from edgewise.run.progress import Callback
 
@@ -210,6 +211,22 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.adjust = adjust
         self.bins = bins
 
+    # Made when asked for: two matrices of ten thousand variables would be all the memory of a fit.
+    @property
+    def inclusion_(self) -> np.ndarray:
+        """Posterior inclusion probability of every pair: (p, p)."""
+        return self._of_fit().inclusion
+
+    @property
+    def coupling_(self) -> np.ndarray:
+        """Posterior mean of the pair parameters: (p, p)."""
+        return self._of_fit().coupling()
+
+    def _of_fit(self) -> Posterior:
+        if "posterior_" not in vars(self):
+            raise AttributeError("There is no posterior before fit.")
+        return self.posterior_
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> SpikeSlabMRF:
         """Draw from the posterior given the rows of `X`.
 
@@ -232,6 +249,12 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
             Itself. After Ctrl-C too, with the draws made so far and `stop_reason_` ``"interrupted"``.
         """
         started = time.monotonic()
+        self._question, options = self._ask(X, sample_weight, groups)
+        self._set_results(*answer(self._question, time_left(options, started)))
+        return self
+
+    def _ask(self, X: Any, sample_weight: Any, groups: Any) -> tuple[Question, RunOptions]:
+        """Read and check everything that a fit is about."""
         self._check_prior()
         options = self._options(seed=_seed(self.random_state))
         self._note_columns(X)
@@ -255,9 +278,33 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
         )
         if not hasattr(self, "n_features_in_"):
             self.n_features_in_ = data.n_variables
-        self._question = pose(data, self.prior, self.features)
-        self._set_results(*answer(self._question, time_left(options, started)))
-        return self
+        question = pose(data, self.prior, self.features)
+        return question, options
+
+    def estimate(self, X: Any, sample_weight: Any = None, groups: Any = None) -> Estimate:
+        """What `fit` would take: memory, seconds per draw and the least time; nothing is fitted.
+
+        The table is read and checked, and one chain tried on it for a few seconds.
+
+        Parameters
+        ----------
+        X, sample_weight, groups
+            As of :meth:`fit`.
+
+        Returns
+        -------
+        Estimate
+            To print, or to ask (``total_bytes``, ``seconds``, ``fits``).
+
+        Examples
+        --------
+        >>> from edgewise import SpikeSlabMRF, datasets
+        >>> found = SpikeSlabMRF().estimate(datasets.diabetes())
+        >>> found.engine, found.candidates, found.fits
+        ('exact', 55, True)
+        """
+        question, options = self._ask(X, sample_weight, groups)
+        return estimate(question.problem, options)
 
     def extend(self, draws: int = 1000) -> SpikeSlabMRF:
         """Go on where the chains stopped, for `draws` more draws of each chain.
@@ -423,8 +470,6 @@ class SpikeSlabMRF(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _set_results(self, posterior: Posterior, result: RunResult) -> None:
         self._result = result
         self.posterior_ = posterior
-        self.inclusion_ = posterior.inclusion
-        self.coupling_ = posterior.coupling()
         if posterior.scales.all_binary:
             self.bias_ = posterior.biases().mean(axis=(0, 1))
         else:

@@ -24,6 +24,10 @@ Clique = Sequence[int | str]
 FeatureArgument = int | Iterable[Clique] | None
 
 CANDIDATE_BYTES = 100  # of a fit, about: 2 million candidates were measured to take 430 MB, with all else
+# Of more pairs than this only those that matter are listed (``engines/sparse.py``).
+MOST_LISTED = 600_000
+# Candidates have numbers of 32 bits.
+MOST_VARIABLES = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +118,11 @@ class Features:
         return self.table is None
 
     @property
+    def unlisted(self) -> bool:
+        """Whether the candidates are more pairs than are laid out in arrays."""
+        return self.table is None and self.n_cliques > MOST_LISTED
+
+    @property
     def pairs_only(self) -> bool:
         """Whether every candidate is a pair."""
         return self.max_order == 2
@@ -166,18 +175,34 @@ class Features:
 
 
 def check_candidates(argument: FeatureArgument | Features, n_variables: int) -> None:
-    """Refuse all pairs of so many variables that no fit of them fits into memory.
+    """Refuse all pairs of more variables than candidates have numbers for.
 
     Examples
     --------
-    >>> check_candidates(None, 1000)
+    >>> check_candidates(None, 10_000)
+    """
+    if argument is None and n_variables > MOST_VARIABLES:
+        raise DataError(
+            f"All pairs of {n_variables:,} variables are {math.comb(n_variables, 2):,} candidates, and those "
+            f"of {MOST_VARIABLES:,} variables are the most that can be told apart. Take fewer columns, or "
+            "list the pairs you are interested in with features=[...]."
+        )
+
+
+def check_laid_out(n_variables: int, n_bytes: int = CANDIDATE_BYTES) -> None:
+    """Refuse all pairs of variables with levels where no fit of them fits into memory.
+
+    Examples
+    --------
+    >>> check_laid_out(1000)
     """
     count, memory = math.comb(n_variables, 2), physical_memory()
-    if argument is None and count * CANDIDATE_BYTES > memory:
+    if count * n_bytes > memory:
         raise DataError(
             f"All pairs of {n_variables:,} variables are {count:,} candidates; a fit of them takes about "
-            f"{count * CANDIDATE_BYTES / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f}. Take fewer "
-            "columns, or list the pairs you are interested in with features=[...]."
+            f"{count * n_bytes / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f}. Take fewer "
+            "columns, list the pairs you are interested in with features=[...], or cut the levels in two: of "
+            "binary variables only the pairs that matter are laid out."
         )
 
 
@@ -223,8 +248,8 @@ class Statistics:
     singles : float64 array (p,)
         Sum of every variable; with more levels, of the feature of every threshold coordinate.
     cliques : float64 array (M,)
-        Sum of every candidate's feature; with more levels, of all products of scores of every candidate, in
-        the order of the parameters of a model.
+        Sum of every candidate's feature (empty where these are more pairs than are laid out); with more
+        levels, of all products of scores of every candidate, in the order of the parameters of a model.
 
     Examples
     --------
@@ -265,7 +290,11 @@ def sufficient_statistics(data: Data, features: Features) -> Statistics:
         raise DataError("Cells of the table are blank; read it with missing='drop' to sum its features.")
     if not isinstance(data, BinaryData):
         return level_statistics(data.values(), data.weights, data.scales, features)
+    if features.unlisted:
+        return Statistics(data.total, _column_sums(data), np.zeros(0))
     p = data.n_variables
+    if features.table is not None and p * p > MOST_LISTED and features.pairs_only and data.weights is None:
+        return Statistics(data.total, _column_sums(data), _count_by_bits(data, features.table))
     pair_sums = np.zeros((p, p))
     # Sums of at most 65,536 ones are exact in single precision, which BLAS does twice as fast.
     block = max(1, min(65_536, 16_000_000 // max(p, 1)))
@@ -322,6 +351,13 @@ def level_statistics(
         for i, j in features.members[:, :2].tolist()
     ]
     return Statistics(float(share.sum()), singles, np.concatenate([np.zeros(0), *sums]))
+
+
+def _column_sums(data: BinaryData) -> np.ndarray:
+    """Sum of every variable over the rows."""
+    if data.weights is None:
+        return np.asarray(np.bitwise_count(data.packed).sum(axis=1, dtype=np.int64), float)
+    return np.array([data.column(i) @ data.weights for i in range(data.n_variables)])
 
 
 def _count_by_bits(data: BinaryData, members: np.ndarray) -> np.ndarray:

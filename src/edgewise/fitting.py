@@ -18,10 +18,12 @@ from edgewise.features import (
     FeatureArgument,
     Features,
     Statistics,
+    check_laid_out,
     resolve_features,
     sufficient_statistics,
 )
 from edgewise.posterior.imputed import Imputed
+from edgewise.posterior.listing import listed
 from edgewise.posterior.posterior import Posterior
 from edgewise.priors import Prior, ResolvedPrior
 from edgewise.run.chains import RunResult, run
@@ -58,7 +60,16 @@ def pose(data: Data, prior: Prior | None = None, features: FeatureArgument | Fea
     """Lay out candidates and prior over the variables and sum up the data."""
     prior = prior or Prior()
     candidates = resolve_features(features, data.n_variables, data.names)
+    if features is None and not data.scales.all_binary:
+        check_laid_out(data.n_variables)
     resolved = prior.resolve(candidates, data.names)
+    if candidates.unlisted and data.scales.all_binary:
+        resolved = resolved.condensed()
+        if data.unknown is not None:
+            raise DataError(
+                "Blank cells cannot be drawn where the candidates are more pairs than are laid out; leave "
+                "their rows out with missing='drop', or take at most a thousand columns."
+            )
     # The labels of the rows are no business of an engine.
     rows = replace(data, group=None, group_name=None)
     scales = None if data.scales.all_binary else data.scales
@@ -118,17 +129,23 @@ def answer(
     if previous is not None:
         # Going on names the engine; why it was chosen was said before.
         result.info["engine_reason"] = previous.info["engine_reason"]
+    problem, draws, sums, notes = question.problem, result.draws, result.edge_sums, dict(question.notes)
+    features, statistics = problem.features, problem.statistics
+    if features.unlisted and problem.all_binary:
+        found = listed(problem, draws, sums)
+        features, statistics, draws, sums = found.features, found.statistics, found.draws, found.edge_sums
+        notes |= found.notes
     posterior = Posterior(
-        result.draws,
-        question.problem.features,
+        draws,
+        features,
         question.names,
         question.levels,
-        question.problem.statistics,
+        statistics,
         question.prior,
-        {**result.info, **question.notes},
-        result.edge_sums,
+        {**result.info, **notes},
+        sums,
         result.counters,
-        question.problem.scales,
+        problem.scales,
         _imputed(question, result),
     )
     posterior._result = result

@@ -183,7 +183,9 @@ def test_tables_beyond_the_memory_are_refused_before_they_are_read(monkeypatch: 
 
 
 def test_more_pairs_than_memory_are_refused_before_anything_is_read() -> None:
-    with pytest.raises(DataError, match=r"499,999,500,000 candidates.* GB.*machine has.*features="):
+    with pytest.raises(
+        DataError, match=r"499,999,500,000 candidates, and those of 65,536 variables.*features="
+    ):
         SpikeSlabMRF(progress=False).fit(Claim(10, 10**6))
     with pytest.raises(DataError, match="499,999,500,000 candidates"):
         resolve_features(None, 10**6)

@@ -102,6 +102,14 @@ def fit(
         typer.Option(help="Chains computed at once.", show_default="all cores", rich_help_panel=SAMPLING),
     ] = None,
     scheduler: options.Scheduler = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Say what memory and time the fit would take, and fit nothing.",
+            rich_help_panel=SAMPLING,
+        ),
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -260,6 +268,7 @@ def fit(
         json=json,
         grid=None if grid is None else options.parse_grid(grid),
         scheduler=scheduler,
+        dry_run=dry_run,
     )
     running.check_directory(request)
     from edgewise.data import read_data

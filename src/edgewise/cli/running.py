@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewise.cli.messages import WRONG, as_list, command_line, in_options, say, session, tell
+from edgewise.cli.messages import DONE, WRONG, as_list, command_line, in_options, say, session, tell
 from edgewise.errors import DataError, FileError, printable
 from edgewise.run.options import TARGET_ESS, RunOptions
 
@@ -42,6 +42,7 @@ class Request:
     grid: tuple[int, int] | None = None
     title: str | None = None
     scheduler: str | None = None
+    dry_run: bool = False
 
     @property
     def checkpoint(self) -> Path:
@@ -168,6 +169,11 @@ def run(data: Data, request: Request) -> tuple[Posterior, Diagnostics]:
     options = replace(request.options, checkpoint=request.checkpoint, progress=not session.quiet)
     if options.engine != "auto":
         load_engine(options.engine)
+    if request.dry_run:
+        from edgewise.run.estimate import estimate
+
+        say(str(estimate(question.problem, options)))
+        raise typer.Exit(DONE)
     with cluster(request.scheduler) as client:
         options = replace(options, executor=client)
         make_directory(request)

@@ -84,7 +84,8 @@ def show_posterior(
     rows = float(posterior.statistics.n_rows)
     noun = "edge" if posterior.features.pairs_only else "clique"
     out.print(
-        f"{rows:,.10g} rows, {posterior.n_variables:,} variables, {posterior.n_cliques:,} candidate {noun}s; "
+        f"{rows:,.10g} rows, {posterior.n_variables:,} variables, "
+        f"{posterior.n_candidates:,} candidate {noun}s{never_active(posterior)}; "
         f"{posterior.n_chains} chains x {posterior.n_draws:,} draws ({posterior.info.get('engine', '?')})"
     )
     out.print(Text(verdict.answer, "bold" if found.light == "green" else "dim"))
@@ -233,6 +234,12 @@ def bayes_factor(log10: float, bound: str) -> str:
     return f"{bound} {number}" if bound in ("<", ">") else number
 
 
+def never_active(posterior: Posterior) -> str:
+    """In brackets, how many candidates have no row because no draw has them."""
+    count = posterior.n_unlisted
+    return f" ({count:,} of them never active)" if count else ""
+
+
 def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "binary") -> dict[str, Any]:
     """Everything `show_posterior` says, for programs."""
     from edgewise.posterior.verdict import judge
@@ -243,7 +250,8 @@ def posterior_as_dict(posterior: Posterior, found: Diagnostics, coding: str = "b
     return {
         "variables": list(posterior.names),
         "rows": float(posterior.statistics.n_rows),
-        "candidates": posterior.n_cliques,
+        "candidates": posterior.n_candidates,
+        "never_active": posterior.n_unlisted,
         "chains": posterior.n_chains,
         "draws": posterior.n_draws,
         **{key: info.get(key) for key in _FACTS},

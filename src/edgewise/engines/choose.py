@@ -23,6 +23,7 @@ FEWEST_ROWS = 250
 # Most cells of the tables of an elimination along the rough fit; draws of the posterior have more.
 WIDEST_FIT = 1 << 18
 
+SPARSE = "edgewise.engines.sparse:SparseParticleEngine"
 LEVEL_SURROGATE = "edgewise.engines.level_surrogate:LevelSurrogateEngine"
 LEVEL_PARTICLE = "edgewise.engines.level_particle:LevelParticleEngine"
 ELIMINATION = "edgewise.engines.stretch:EliminationEngine"
@@ -49,6 +50,13 @@ def resolve(name: str, problem: Problem, settings: Mapping[str, Any] | None = No
     """
     if not problem.all_binary:
         return {"surrogate": LEVEL_SURROGATE, "particle": LEVEL_PARTICLE}.get(name, name)
+    if problem.features.unlisted and name in ENGINES:
+        if name != "particle":
+            raise DataError(
+                f"{problem.features.n_cliques:,} pairs are too many for engine={name!r}; engine='particle' "
+                "takes them."
+            )
+        return SPARSE
     if name != "exact":
         return name
     if problem.strata:
@@ -102,6 +110,8 @@ def _suits_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
     from edgewise.engines.stretch import fits_in_memory
 
     features, statistics = problem.features, problem.statistics
+    if features.unlisted:
+        return False
     few = statistics.n_rows < FEWEST_ROWS
     if few or not fits_in_memory(problem) or not _knows(settings) or features.max_order > 2:
         return False

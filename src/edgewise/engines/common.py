@@ -339,7 +339,7 @@ class LineEngine(ChainEngine):
         while self.iteration < end:
             kept = end // thin - self.iteration // thin + 1
             recorder = self._recorder(
-                min(RECORDER_DRAWS, kept), max(RECORDER_ENTRIES, 2 * self.problem.features.n_cliques)
+                min(RECORDER_DRAWS, kept), max(RECORDER_ENTRIES, 2 * len(self._chain.theta))
             )
             self.iteration += self._run(end - self.iteration, thin, recorder)
             pieces.append(self._harvest(recorder))

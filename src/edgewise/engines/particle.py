@@ -95,7 +95,7 @@ class ParticleEngine(LineEngine):
         rng = np.random.default_rng(seed)
         self._arrays["X"] = self._first_states(n, rng, start == "default" and rows > 0)
         self._fit_swarm(n)
-        self._arrays["scan"] = np.zeros(self.problem.features.n_cliques)
+        self._arrays["scan"] = np.zeros(len(self._chain.theta))
         self._arrays["watched"] = np.zeros(1)
         self._screen()
         self._choose_cold_moves()
@@ -141,7 +141,7 @@ class ParticleEngine(LineEngine):
             hot=hot,
             probability=rate[hot],
             is_hot=rate > 0,
-            cold_flips=min(p, len(rate) - len(hot)),
+            cold_flips=min(p, self._n_candidates() - len(hot)),
             cold_moves=int(arrays["cold_moves"][0]),
         )
 
@@ -179,6 +179,10 @@ class ParticleEngine(LineEngine):
             swaps=swaps if pairs_only else 0,
             rivals=Rivals(arrays["rivals"], arrays["rival_rate"], arrays["rival_tallies"]),
         )
+
+    def _n_candidates(self) -> int:
+        """Number of all candidates."""
+        return self.problem.features.n_cliques
 
     def _screen(self) -> None:
         """First scan: the candidates whose variables are visibly correlated in the data."""
@@ -239,7 +243,7 @@ class ParticleEngine(LineEngine):
         rate = np.clip(8.0 * share * (1 - share), LOWEST_RATE, 1.0)
         if len(rate) > ALL_HOT:
             rate[8.0 * share < LOWEST_RATE] = 0.0
-        rate[~is_free(self.problem.prior.status)] = 0.0
+        rate[~is_free(self._chain.graph.status)] = 0.0
         self._arrays["scan"][:] = rate
         self._choose_cold_moves()
 
@@ -250,8 +254,7 @@ class ParticleEngine(LineEngine):
         if self.iteration <= max(BUDGET_AT * self.warm_up, 2 * self.adapt_every):
             if self._chain.graph.members.shape[1] > 2:
                 return
-            members, free = self.problem.features.members, is_free(self.problem.prior.status)
-            pairs = rival_pairs(share, free, self._correlations(), members, self._rules.pair_index)
+            pairs = self._find_rivals(share)
             # Swaps that follow each other should not share variables.
             pairs = np.random.default_rng(arrays["seed"]).permutation(pairs)
             self._set_rivals(pairs)
@@ -263,6 +266,11 @@ class ParticleEngine(LineEngine):
                 arrays["rivals"], share, decisions, slowness, arrays["rival_tallies"]
             )
 
+    def _find_rivals(self, share: np.ndarray) -> np.ndarray:
+        """Candidates that compete, two in a row."""
+        members, free = self.problem.features.members, is_free(self.problem.prior.status)
+        return rival_pairs(share, free, self._correlations(), members, self._rules.pair_index)
+
     def _set_rivals(self, pairs: np.ndarray) -> None:
         self._arrays["rivals"] = pairs
         self._arrays["rival_rate"] = np.zeros(len(pairs))
@@ -271,7 +279,7 @@ class ParticleEngine(LineEngine):
     def _choose_cold_moves(self) -> None:
         """As many births of cold candidates, and deaths, as there are active ones."""
         p = self.problem.features.n_variables
-        some_cold = bool(((self._arrays["scan"] == 0) & is_free(self.problem.prior.status)).any())
+        some_cold = bool(((self._arrays["scan"] == 0) & is_free(self._chain.graph.status)).any())
         self._arrays["cold_moves"] = np.array([2 * max(p, self.active()) if some_cold else 0])
 
     def _choose_budget(self) -> None:
@@ -295,21 +303,30 @@ class ParticleEngine(LineEngine):
 
         The participation ratio of their correlations, tr(R)^2 / tr(R^2), less what is noise in R.
         """
-        R = self._correlations()
-        p = np.count_nonzero(np.diag(R))
+        p, squares = self._squared_correlations()
         w = self._source.w
-        squares = float((R**2).sum()) - p * (p - 1) * float((w / w.sum()) @ (w / w.sum()))
+        squares -= p * (p - 1) * float((w / w.sum()) @ (w / w.sum()))
         return p * p / max(squares, p) if p else 1.0
+
+    def _squared_correlations(self) -> tuple[int, float]:
+        """Number of variables that vary, and the sum of all their squared correlations."""
+        R = self._correlations()
+        return int(np.count_nonzero(np.diag(R))), float((R**2).sum())
 
     def _correlations(self) -> np.ndarray:
         """Correlations of the variables over the particles; zero where a variable does not vary."""
+        centred = self._standardised()
+        found: np.ndarray = centred @ centred.T
+        return found
+
+    def _standardised(self) -> np.ndarray:
+        """Variables over the particles, centred, of length one; zero where a variable does not vary."""
         X, w = self._source.X, self._source.w
         share = w / w.sum()
         centred = (X - (X @ share)[:, None]) * np.sqrt(share)
         spread = np.sqrt((centred**2).sum(axis=1))
         centred /= np.where(spread > 0, spread, 1.0)[:, None]
-        found: np.ndarray = centred @ centred.T
-        return found
+        return np.asarray(centred)
 
     def _mixing_time(self) -> float:
         """Sweeps of Gibbs sampling after which the variables have forgotten their states, on average."""

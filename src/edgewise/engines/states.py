@@ -8,7 +8,7 @@ references need rules here. An array without a rule has to be finite.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from edgewise.scales import root_mean_squares
 
 # Arrays that grow with the number of particles, along their last axis.
 _SWARM = ("X", "F", "w", "lanes")
+# A table of pairs has the size that it needs; the engine itself looks at what holds it together.
+_TABLE = ("members", "status", "log_odds", "sums", "theta", "tallies", "listed", "place", "scan", "adjacent")
 # Rivals are as many as warm-up has found, along these axes.
 _RIVALS = {"rivals": 0, "rival_rate": 0, "rival_tallies": 1}
 _STATES = ("X", "particles")
@@ -55,7 +57,8 @@ def check_state(
     ValueError
         With what is wrong.
     """
-    _check_layout(state, new.state())
+    table = getattr(new, "check_table", None)
+    _check_layout(state, new.state(), _TABLE if table is not None else ())
     p, n_cliques = problem.features.n_variables, problem.features.n_cliques
     for name, array in state.items():
         # What an engine of somebody else means by a name is its own affair.
@@ -71,11 +74,18 @@ def check_state(
             )
         if problem.prior.model is not None:
             problem.prior.model.check(state["hyper"][MODEL_STATE:])
-        _check_graph(problem, state)
+        if table is not None:
+            table(state)
+            members, status = state["members"], state["status"]
+            room = np.diff(state["start"])
+        else:
+            members, status = problem.features.members, problem.prior.status
+            room = np.bincount(members[members >= 0], minlength=p)
+        _check_graph(members, status, room, state)
         _check_moments(state)
         check_fillings(problem, state)
         if "rivals" in state:
-            _check_rivals(problem, state)
+            _check_rivals(members, status, state)
         if "blocks" in state:
             _check_levels(problem, state)
         if "differs" in state:
@@ -89,7 +99,9 @@ def check_state(
         raise ValueError(f"it is at iteration {iteration} with {n_draws} draws")
 
 
-def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]) -> None:
+def _check_layout(
+    state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray], open_ended: Sequence[str]
+) -> None:
     lost = [name for name in wanted if name not in state]
     if lost:
         raise ValueError(f"{lost[0]!r} is missing")
@@ -103,6 +115,8 @@ def _check_layout(state: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarr
             given, right = given[:-1], right[:-1]
         if name in _RIVALS and array.ndim == like.ndim:
             given, right = (tuple(np.delete(shape, _RIVALS[name])) for shape in (given, right))
+        if name in open_ended and array.ndim == like.ndim:
+            given = right
         if array.dtype != like.dtype or given != right or array.ndim != like.ndim:
             raise ValueError(
                 f"{name!r} is {array.dtype} {array.shape} where {like.dtype} {like.shape} is needed"
@@ -185,22 +199,24 @@ def _check_moments(state: Mapping[str, np.ndarray]) -> None:
             raise ValueError("more draws are added up than there is room for")
 
 
-def _check_rivals(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
+def _check_rivals(members: np.ndarray, status: np.ndarray, state: Mapping[str, np.ndarray]) -> None:
     pairs = state["rivals"]
     if {state[name].shape[axis] for name, axis in _RIVALS.items()} != {len(pairs)}:
         raise ValueError("its rivals and their rates are not equally many")
-    members = problem.features.members
+    if len(pairs) and pairs.max() >= len(members):
+        raise ValueError("a rival does not exist")
     first, second = members[pairs[:, 0]], members[pairs[:, 1]]
     shared = (first[:, :2, None] == second[:, None, :2]).sum(axis=(1, 2))
     if np.any(shared != 1) or np.any(first[:, 2:] >= 0) or np.any(second[:, 2:] >= 0):
         raise ValueError("two rivals are no pairs with one variable in common")
-    if not is_free(problem.prior.status[pairs]).all():
+    if not is_free(status[pairs]).all():
         raise ValueError("a rival is forced or forbidden")
 
 
-def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
-    members, status = problem.features.members, problem.prior.status
-    p, n_cliques = problem.features.n_variables, problem.features.n_cliques
+def _check_graph(
+    members: np.ndarray, status: np.ndarray, room: np.ndarray, state: Mapping[str, np.ndarray]
+) -> None:
+    p, n_cliques = len(room), len(members)
     degree, adjacent, listed, place, counts = (state[name] for name in _GRAPH)
     count = int(counts[0])
     if not 0 <= count <= n_cliques:
@@ -219,7 +235,6 @@ def _check_graph(problem: Problem, state: Mapping[str, np.ndarray]) -> None:
     for name in _PARAMETERS:
         if name in state and np.any(state[name][place < 0] != 0):
             raise ValueError("an inactive candidate has a parameter")
-    room = np.bincount(members[members >= 0], minlength=p)
     start = np.concatenate([[0], np.cumsum(room)])
     if np.any(degree < 0) or np.any(degree > room):
         raise ValueError("a variable touches more candidates than there are")

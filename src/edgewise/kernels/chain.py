@@ -10,7 +10,8 @@ from edgewise.kernels.compiling import answer, entry, kernel, question
 from edgewise.kernels.graph import shuffle_active
 from edgewise.kernels.hyper import draw_hyper, is_free
 from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_bias, visit_candidate, visit_cold
-from edgewise.kernels.random import below, uniform
+from edgewise.kernels.pairs import any_candidate, has_room, keep_new
+from edgewise.kernels.random import uniform
 from edgewise.kernels.sources import refresh, settle
 from edgewise.kernels.state import FullScan, LineScan, Scan, record, room_left
 from edgewise.kernels.swaps import visit_rivals, visit_swap
@@ -84,10 +85,9 @@ def _nothing(scan, rules, sums, chain, source, work):
 
 @answer(visit_others, Scan, LineScan)
 def _cold_ones_and_parameters(scan, rules, sums, chain, source, work):
-    count = chain.graph.place.shape[0]
     for _ in range(scan.cold_flips):
-        a = below(chain.stream, count)
-        if not scan.is_hot[a] and is_free(chain.graph.status[a]):
+        a = any_candidate(rules.pair_index, sums, chain)
+        if a >= 0 and not scan.is_hot[a] and is_free(chain.graph.status[a]):
             what = np.int64(FLIP | TALLY)
             moved = visit_candidate(chain.graph, a, what, 0.0, rules, sums, chain, source, work)
             if moved:
@@ -148,6 +148,8 @@ def watch(iteration, graph, tallies):
 def run_chain(rules, sums, chain, source, scan, work, blanks, iteration, iterations, thin, recorder):
     """Run up to `iterations` iterations, stopping early when the recorder is full; returns how many ran.
 
+    A table of pairs that is full stops it too.
+
     `iteration` counts from the end of warm-up and decides what is kept; a negative `thin` keeps nothing and
     counts which candidates are active instead. With no iterations to run, the source is brought to the
     present parameters, whatever it was made for.
@@ -157,9 +159,12 @@ def run_chain(rules, sums, chain, source, scan, work, blanks, iteration, iterati
     for step in range(iterations):
         if thin > 0 and not room_left(recorder, chain.graph.place.shape[0]):
             return step
+        if not has_room(rules.pair_index, chain):
+            return step
         impute(blanks, chain, thin > 0)
         refresh(source, iteration + step, chain)
         iterate(scan, rules, sums, chain, source, work)
+        keep_new(rules.pair_index, chain)
         if thin < 0:
             watch(iteration + step + 1, chain.graph, chain.tallies)
         elif (iteration + step + 1) % thin == 0:

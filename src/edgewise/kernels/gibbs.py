@@ -160,3 +160,17 @@ def dense_sweep(X, lanes, coupling, bias, field, change):
             if coupling[i, j] != 0.0:
                 add_scaled(field, np.float32(coupling[i, j]), X[j])
         redraw_variable(X[i], field, lanes, change, np.int64(0), X.shape[1])
+
+
+@entry
+def listed_sweep(X, lanes, start, other, own, coupling, bias, field, change):
+    """One sweep over a model of listed pairs; `field` and `change` are scratch.
+
+    Variable i is coupled with ``other[k]`` by ``coupling[own[k]]``, k from ``start[i]`` to ``start[i + 1]``.
+    """
+    for i in range(X.shape[0]):
+        fill(field, np.float32(bias[i]))
+        for k in range(start[i], start[i + 1]):
+            if coupling[own[k]] != 0.0:
+                add_scaled(field, np.float32(coupling[own[k]]), X[other[k]])
+        redraw_variable(X[i], field, lanes, change, np.int64(0), X.shape[1])

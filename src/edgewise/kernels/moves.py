@@ -47,6 +47,7 @@ from edgewise.kernels.lines import (
     move_cells,
     penalised,
 )
+from edgewise.kernels.pairs import any_candidate, candidates_count
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.slabs import log_slab, within
 from edgewise.kernels.sources import (
@@ -255,10 +256,12 @@ def visit_cold(is_hot, rules, sums, chain, source, work):
     than its probability asks for, and births make up for it in their ratio (7.3).
     """
     graph = chain.graph
-    count = graph.place.shape[0]
+    count = candidates_count(rules.pair_index, graph)
     birth = uniform(chain.stream) < 0.5
     if birth:
-        a = below(chain.stream, count)
+        a = any_candidate(rules.pair_index, sums, chain)
+        if a < 0:
+            return False
     elif graph.counts[0] > 0:
         a = graph.listed[below(chain.stream, graph.counts[0])]
     else:

@@ -26,6 +26,7 @@ from edgewise.kernels.lines import (
     penalised,
 )
 from edgewise.kernels.moves import go
+from edgewise.kernels.pairs import candidate_of, known_pair
 from edgewise.kernels.random import below, uniform
 from edgewise.kernels.slabs import log_slab_ratio, within
 from edgewise.kernels.sources import swap_cells, swap_growth
@@ -33,7 +34,7 @@ from edgewise.kernels.state import planes
 
 
 @kernel
-def choose_swap(chain, pair_index):
+def choose_swap(rules, sums, chain):
     """Pick an active pair (i, j) and a pair (i, k) to take its place.
 
     Returns (leaving, arriving, i, j, k, log proposal ratio); `leaving` is -1 when there is nothing to swap.
@@ -60,9 +61,9 @@ def choose_swap(chain, pair_index):
         k = graph.members[through, 0] + graph.members[through, 1] - j
         log_choice = math.log(graph.degree[j]) - math.log(graph.degree[k] + 1)
     else:
-        k = below(chain.stream, pair_index.shape[0])
+        k = below(chain.stream, graph.degree.shape[0])
     # There is no pair (i, i), and (i, j) is active.
-    arriving = np.int64(pair_index[i, k])
+    arriving = candidate_of(rules.pair_index, i, np.int64(k), sums, chain)
     if arriving < 0 or graph.place[arriving] >= 0 or not is_free(graph.status[arriving]):
         return nothing
     return leaving, arriving, i, j, k, log_choice
@@ -94,7 +95,7 @@ def pair_cell(c, i_levels, j_levels, k_levels, i_first, last):
 @kernel
 def visit_swap(rules, sums, chain, source, work):
     """Try to replace an active pair, any of them, by a competing one; did it happen?"""
-    leaving, arriving, i, j, k, log_choice = choose_swap(chain, rules.pair_index)
+    leaving, arriving, i, j, k, log_choice = choose_swap(rules, sums, chain)
     if leaving < 0:
         return False
     return exchange(leaving, arriving, i, j, k, log_choice, rules, sums, chain, source, work)[0]
@@ -131,7 +132,7 @@ def exchange(leaving, arriving, i, j, k, log_choice, rules, sums, chain, source,
     chain.counters[SWAP_TRIES] += 1.0
     graph = chain.graph
     value = chain.theta[leaving]
-    between = rules.pair_index[j, k]
+    between = known_pair(rules.pair_index, j, k, graph)
     theta_jk = chain.theta[between] if between >= 0 else 0.0
     i_levels, j_levels, k_levels = rules.levels[i], rules.levels[j], rules.levels[k]
     n_out, n_in, n_joint = i_levels * j_levels, i_levels * k_levels, i_levels * j_levels * k_levels

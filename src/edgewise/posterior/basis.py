@@ -155,6 +155,16 @@ class Basis(OldNames):
         """Number of candidate cliques M."""
         return self.features.n_cliques
 
+    @property
+    def n_unlisted(self) -> int:
+        """Number of further pairs that were never active, where these are too many for a row each."""
+        return max(0, int(self.info.get("candidates", self.n_cliques)) - self.n_cliques)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of all candidates, with and without a row."""
+        return self.n_cliques + self.n_unlisted
+
     @cached_property
     def candidates(self) -> np.ndarray:
         """Readable name of every candidate, for instance ``sleep -- mood``: (M,), the order of vectors."""

@@ -12,8 +12,11 @@ from edgewise.errors import DataError
 from edgewise.kernels.codes import FORBIDDEN, FORCED
 from edgewise.posterior import summaries
 from edgewise.posterior.levels import only_binary
+from edgewise.reading import physical_memory
 
 if TYPE_CHECKING:
+    import scipy.sparse
+
     from edgewise.posterior.posterior import Posterior
 
 CODINGS = ("binary", "ising")
@@ -50,6 +53,13 @@ def edge_column(
 
 def pair_matrix(posterior: Posterior, values: np.ndarray) -> np.ndarray:
     """Lay values of the candidates (M,) out as a symmetric matrix; larger cliques are left out."""
+    needed, memory = 8 * posterior.n_variables**2, physical_memory()
+    if needed > memory / 4:
+        raise DataError(
+            f"A matrix of all pairs of {posterior.n_variables:,} variables takes {needed / 1e9:,.1f} GB, and "
+            f"this machine has {memory / 1e9:,.0f}. sparse_pair_values('inclusion') has the same values as a "
+            "sparse matrix, summary() and edge_values('inclusion') have them as a table and as a vector."
+        )
     members = posterior.features.members
     pairs = slice(None) if posterior.features.pairs_only else members[:, 2] < 0
     size = (posterior.n_variables, posterior.n_variables)
@@ -57,6 +67,18 @@ def pair_matrix(posterior: Posterior, values: np.ndarray) -> np.ndarray:
     first, second = members[pairs, 0], members[pairs, 1]
     matrix[first, second] = matrix[second, first] = values[pairs]
     return matrix
+
+
+def sparse_matrix(posterior: Posterior, values: np.ndarray) -> scipy.sparse.csr_array:
+    """The same as a sparse matrix."""
+    from scipy.sparse import coo_array
+
+    members = posterior.features.members
+    pairs = slice(None) if posterior.features.pairs_only else members[:, 2] < 0
+    i, j, there = members[pairs, 0], members[pairs, 1], values[pairs]
+    size = (posterior.n_variables, posterior.n_variables)
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    return coo_array((np.concatenate([there, there]), ends), shape=size).tocsr()
 
 
 def coding_scale(posterior: Posterior, coding: str) -> float:

@@ -33,6 +33,7 @@ from edgewise.priors import FixedInclusion
 if TYPE_CHECKING:
     import networkx
     import pandas
+    import scipy.sparse
     import xarray
 
     from edgewise.model.mrf import MRF
@@ -230,6 +231,32 @@ class Posterior(Basis):
         return columns.pair_matrix(
             self, self.edge_values(name, coding=coding, thresholds=thresholds, probability=probability)
         )
+
+    def sparse_pair_values(
+        self,
+        column: str,
+        *,
+        coding: str = "binary",
+        thresholds: tuple[float, float] = (3, 10),
+        probability: float = 0.95,
+    ) -> scipy.sparse.csr_array:
+        """As :meth:`pair_values`, as a sparse symmetric matrix with an entry for every candidate.
+
+        Where the candidates are more pairs than have a row each (:attr:`n_unlisted`), those that were never
+        active have no entry.
+
+        Examples
+        --------
+        >>> from edgewise import SpikeSlabMRF, datasets
+        >>> people = datasets.diabetes()[["age", "body mass", "HDL"]]
+        >>> posterior = SpikeSlabMRF(random_state=1, progress=False).fit(people).posterior_
+        >>> posterior.sparse_pair_values("inclusion").shape
+        (3, 3)
+        """
+        values = self.edge_values(column, coding=coding, thresholds=thresholds, probability=probability)
+        if values.dtype == object:
+            raise DataError(f"{column!r} holds words; a sparse matrix holds numbers. Use edge_values.")
+        return columns.sparse_matrix(self, values)
 
     def reweighted_inclusion(self, p0: float) -> reweighting.ReweightedInclusion:
         """PIPs if the prior inclusion probability were fixed at `p0`, by weighting the draws.

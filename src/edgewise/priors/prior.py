@@ -114,6 +114,9 @@ class ResolvedPrior:
         Prior log odds of SEPARATE cliques; zero elsewhere.
     difference : ResolvedDifference
         Of differences between groups, where groups are compared.
+    listed : int64 array, optional
+        Of more candidates than can be laid out, those that `status` and `log_odds` are about: all others are
+        COMMON.
 
     Examples
     --------
@@ -137,6 +140,7 @@ class ResolvedPrior:
     own_mean: np.ndarray | None = None
     own_sd: np.ndarray | None = None
     model: BlockLayout | AttributeLayout | None = None
+    listed: np.ndarray | None = None
 
     @property
     def plain(self) -> bool:
@@ -144,6 +148,22 @@ class ResolvedPrior:
         return self.freedom == 0 and self.own_sd is None and self.model is None
 
     difference: ResolvedDifference = field(default_factory=ResolvedDifference)
+
+    def n_common(self, n_cliques: int) -> int:
+        """How many of so many candidates share p0."""
+        special = len(self.status) - int(np.count_nonzero(self.status == COMMON))
+        return n_cliques - special
+
+    def condensed(self) -> ResolvedPrior:
+        """The same prior, with the special candidates alone listed; a plain one only."""
+        if not self.plain:
+            raise DataError(
+                "Slabs with heavier tails or of single edges, communities and attributes need every pair "
+                "laid out, and these are too many: take at most a thousand variables, list the pairs you are "
+                "interested in with features=[...], or keep to a plain prior."
+            )
+        special = np.flatnonzero(self.status != COMMON)
+        return replace(self, status=self.status[special], log_odds=self.log_odds[special], listed=special)
 
     @property
     def fixed_p0(self) -> bool:

@@ -167,8 +167,7 @@ def _policy(script: str) -> str:
 def _subtitle(posterior: Posterior) -> str:
     rows = float(posterior.statistics.n_rows)
     parts = [
-        f"{posterior.n_variables:,} variables, {rows:,.10g} rows, {posterior.features.n_cliques:,} "
-        "candidate edges"
+        f"{posterior.n_variables:,} variables, {rows:,.10g} rows, {posterior.n_candidates:,} candidate edges"
     ]
     if posterior.info.get("created"):
         parts.append(str(posterior.info["created"])[:10])

@@ -88,8 +88,20 @@ def question(posterior: Posterior) -> str:
         f"Which of {kinds.variables(posterior)}{kinds.level_range(posterior)} depend on each other "
         "<em>directly</em>, "
         "that is, when all other variables are held fixed; how strongly; and how sure can we be? "
-        f"The data are {rows:,.10g} rows; every one of {posterior.features.n_cliques:,} {candidates}{sizes} "
-        "was a candidate."
+        f"The data are {rows:,.10g} rows; every one of {posterior.n_candidates:,} "
+        f"{candidates}{sizes} was a candidate.{_never_active(posterior)}"
+    )
+
+
+def _never_active(posterior: Posterior) -> str:
+    """What is common to the pairs that have no row."""
+    count, draws = posterior.n_unlisted, posterior.n_chains * posterior.n_draws
+    if not count:
+        return ""
+    share = float(posterior.info.get("rest_inclusion", 0.0))
+    return (
+        f" {count:,} of them were active in none of the {draws:,} draws and have no row here; the "
+        f"probability of such a pair is {share:.2g} on average, as far as births tried it."
     )
 
 
@@ -131,7 +143,7 @@ def answer(
     span = f"{low:,}" if low == high else f"between {low:,} and {high:,}"
     texts = [
         f"The network as a whole has {span} {noun}s with 95 % probability (mean {number.mean():,.1f}, "
-        f"{100 * number.mean() / max(posterior.features.n_cliques, 1):.1f} % of the candidates).",
+        f"{100 * number.mean() / max(posterior.n_candidates, 1):.1f} % of the candidates).",
         _strongest(posterior),
         f"“Some” evidence means that the data have changed the odds of the {noun} by a Bayes factor of "
         f"{some:g} or more, “strong” by {strong:g} or more; in between the data cannot tell. "

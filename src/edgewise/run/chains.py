@@ -25,6 +25,7 @@ from edgewise.errors import ClusterError, FileError
 from edgewise.run.checkpoint import Checkpoint
 from edgewise.run.cluster import as_executor
 from edgewise.run.conductor import HANDED_OVER, Conductor, Earlier
+from edgewise.run.estimate import check_memory
 from edgewise.run.interrupt import Interrupt
 from edgewise.run.options import RunOptions
 from edgewise.run.plans import Plan
@@ -127,6 +128,7 @@ def run(
     if chosen:
         engine_name, reason = choose(problem, options.settings)
     check_blanks(load_engine(resolve(engine_name, problem, options.settings)), problem)
+    check_memory(problem, chains)
     settings = dict(options.settings or {})
     open_seed = seed is None and previous is None
     if previous is not None:

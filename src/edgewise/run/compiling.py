@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.data import read_data
 from edgewise.data.table import BinaryData, Data, LevelData
 from edgewise.engines.choose import load_engine
 from edgewise.engines.protocol import Problem
@@ -71,7 +72,8 @@ def _tiny(all_pairs: bool, order: int) -> Problem:
         small = Features.up_to(order + 1, order)
     quarter = np.array([4.0 / 2 ** len(small.clique(k)) for k in range(small.n_cliques)])
     statistics = Statistics(4.0, np.full(small.n_variables, 2.0), quarter)
-    return Problem(small, statistics, Prior().resolve(small))
+    rows = read_data([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) if all_pairs else None
+    return Problem(small, statistics, Prior().resolve(small), rows)
 
 
 def _tiny_levels(all_pairs: bool) -> Problem:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from edgewise.draws import statistics
 from edgewise.draws.draws import Draws
 from edgewise.engines.choose import MOST_SUMMED
 from edgewise.errors import printable
-from edgewise.features import Features
+from edgewise.features import MOST_LISTED, Features
 from edgewise.run.options import MINIMUM_DRAWS, TARGET_ESS, RunOptions
 
 FIRST_LOOK = 100
@@ -100,7 +102,17 @@ def look(draws: Sequence[Draws], n_cliques: int) -> Look:
     count = min(len(part) for part in draws)
     if count < MINIMUM_DRAWS:
         return Look(count, 0.0, math.inf, -1, 0, math.inf)
-    return Look(count, *statistics.stopping_statistics(list(draws), n_cliques))
+    if n_cliques <= MOST_LISTED:
+        return Look(count, *statistics.stopping_statistics(list(draws), n_cliques))
+    # Only candidates that were ever active are looked at, under numbers of their own.
+    numbers = np.unique(np.concatenate([np.unique(chain.indices) for chain in draws]))
+    own = [
+        replace(chain, indices=np.searchsorted(numbers, chain.indices).astype(np.int32)) for chain in draws
+    ]
+    found = statistics.stopping_statistics(own, max(1, len(numbers)))
+    names = ("slowest_index", "widest_index", "furthest_index")
+    back = {name: int(numbers[k]) for name in names if (k := getattr(found, name)) >= 0}
+    return Look(count, *found._replace(**back))
 
 
 def ladder(min_draws: int, max_draws: int) -> list[int]:

@@ -78,7 +78,28 @@ def _glimpse(plan: Plan | Ticket, state: Mapping[str, np.ndarray], iterations: i
     before = {name: np.array(values) for name, values in engine.edge_sums().items()}
     draws = engine.advance(reach, thin)
     after = engine.edge_sums()
-    return Glimpse(draws, {name: np.asarray(after[name]) - before[name] for name in after})
+    return Glimpse(draws, since(before, after))
+
+
+def since(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What was added up between two moments; there may be more `candidates` than before, never fewer.
+
+    Examples
+    --------
+    >>> since({"candidates": np.array([3]), "tries": np.array([5.0])},
+    ...       {"candidates": np.array([2, 3]), "tries": np.array([1.0, 6.0])})
+    {'candidates': array([2, 3]), 'tries': array([1., 1.])}
+    """
+    result = {name: np.array(values) for name, values in after.items()}
+    places: Any = ...
+    if "candidates" in after:
+        places = np.searchsorted(after["candidates"], before["candidates"])
+    for name, values in result.items():
+        if name == "rest":
+            values -= before[name]
+        elif name != "candidates":
+            values[places] -= before[name]
+    return result
 
 
 def will_not_fit(chains: Sequence[RunningChain], lanes: int, elapsed: float, max_time: float) -> float | None:
