@@ -45,7 +45,7 @@ from edgewise.errors import DataError
 
 ROUNDS = (10, 20, 20, 40, 80, 80, 80)
 # Averages are off by the root of rows over particles, in units of what the data say.
-PARTICLES_PER_ROW, FEWEST_PARTICLES, MOST_PARTICLES = 3.0, 1024, 8192
+PARTICLES_PER_ROW, FEWEST_PARTICLES, MOST_PARTICLES = 3.0, 1024, 4096
 # Sweeps after a draw of the surrogate before particles are looked at, and sweeps after which they are;
 # products are summed at so many draws of a round, evenly.
 FOLLOW, COUNTS, PRODUCTS = 3, 4, 8
