@@ -13,9 +13,10 @@ from edgewise.kernels.compiling import entry, kernel
 
 # Key of a variable that is eliminated.
 GONE = 1 << 62
-# A graph of so many cells is worth some more orders, which break ties otherwise.
-WORTH_MORE = 1 << 19
-MORE_ORDERS = 8
+# A graph of so many cells is worth some more orders, which break ties otherwise: a quarter of the cells is
+# saved where they are tried. One that would be refused is worth many.
+WORTH_MORE = 1 << 21
+MORE_ORDERS, MANY_ORDERS = 8, 32
 
 
 @kernel
@@ -207,7 +208,9 @@ def try_more_orders(best, cells, done, begun, room):
     Which orders are tried depends on nothing but the graph.
     """
     seed = 1
-    for _ in range(MORE_ORDERS):
+    for tried in range(MANY_ORDERS):
+        if tried >= MORE_ORDERS and cells <= room.limit:
+            break
         seed = shuffle_ranks(seed, room.rank, room.ranked)
         other = 1 - best
         begin_again(other, 2, room.position, room)
