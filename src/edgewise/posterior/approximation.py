@@ -118,4 +118,5 @@ def _without_noise(shifts: np.ndarray, errors: np.ndarray, typical: float, count
     sizes = np.abs(shifts)
     with np.errstate(invalid="ignore", divide="ignore"):
         shrunk = np.nan_to_num(sizes * typical**2 / (typical**2 + errors**2))
-    return np.where(sizes > noise * errors, sizes, shrunk)
+    result: np.ndarray = np.where(sizes > noise * errors, sizes, shrunk)
+    return result
