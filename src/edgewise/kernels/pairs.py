@@ -124,7 +124,7 @@ def fill_table(p, members, keys, slots):
 
 @long
 def sum_together(i, j, words, weights):
-    """Sum over the data of the feature of a pair."""
+    """Sum over the data of the feature of a pair (14.1)."""
     first, second = words[i], words[j]
     if weights.shape[0] == 0:
         count = np.int64(0)
