@@ -62,7 +62,8 @@ def sensitivity(
         raise DataError(f"question must be 'evidence', 'inclusion' or 'edges', not {question!r}.")
     found: Any = source
     if not hasattr(found, "log10_bf"):
-        found = getattr(source, "posterior_", source).sensitivity(draw=False)
+        posterior: Any = getattr(source, "posterior_", source)
+        found = posterior.sensitivity(draw=False)
     known = [k for k, how in enumerate(found.how) if how != "refused"]
     if question == "edges":
         return _numbers(found, known, ax, title)
