@@ -36,7 +36,11 @@ def test_every_kind_of_plot_is_offered():
     assert set(options.PLOT_KINDS) == set(PLOTS)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in options.PLOT_KINDS if kind != "communities"])
+# Those of a prior with communities and of compared groups have tests beside those fits.
+OF_OTHER_FITS = {"communities", "difference-network", "difference-forest"}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in options.PLOT_KINDS if kind not in OF_OTHER_FITS])
 def test_plot(kind: str, fitted: Path, votes: Path, tmp_path: Path):
     extra = {
         "predictive": ["--data", votes, "--missing", "drop", "--check", "means"],

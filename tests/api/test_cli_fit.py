@@ -66,7 +66,7 @@ def test_a_fit_works_everything_out_once(votes: Path, tmp_path: Path, monkeypatc
         monkeypatch.setattr(module, name, counted)
 
     count("edgewise.fitting", "resolve_features")
-    count("edgewise.fitting", "sufficient_statistics")
+    count("edgewise.blanks", "sufficient_statistics")
     count("edgewise.run.chains", "problem_digest")
     count("edgewise.run.chains", "versions")
     count("edgewise.posterior.diagnostics", "diagnose")

@@ -174,7 +174,8 @@ def test_the_command(table, tmp_path):
     assert rows[0]["edge"] == "b -- c"
     found = json.loads(edgewise("summary", out, "--json").stdout)
     assert found["groups"][0]["group_1"] == "Bonn"
-    edgewise("plot", "difference-network", out, "-o", tmp_path / "d.png")
+    for kind in ("difference-network", "difference-forest"):
+        edgewise("plot", kind, out, "-o", tmp_path / f"{kind}.png")
     edgewise("sample", out, "-n", 5, "--of-group", "Ulm")
     edgewise("export", "model", out, code=1)
     edgewise("export", "model", out, "--of-group", "Ulm")

@@ -287,8 +287,7 @@ class LevelEngine(LineEngine):
         room = len(self._arrays["blocks"]) + (RECORDED_BLOCKS if draws else 0)
         matrices = (np.zeros(draws + 1, np.int64), np.zeros(room))
         places = (self._rules.block_start, self._chain.graph.dimension)
-        plain: tuple[Any, ...] = tuple(super()._recorder(draws, entries))
-        return BlockRecorder(*plain, *matrices, *places)
+        return BlockRecorder._make((*super()._recorder(draws, entries), *matrices, *places))
 
     def _harvest(self, recorder: Any) -> Draws:
         """The draws of a recorder, each with its candidates in order and their matrices beside them."""

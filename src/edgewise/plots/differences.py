@@ -103,7 +103,7 @@ def difference_network(
     >>> where = np.where(city, "city", "country")
     >>> model = SpikeSlabMRF(random_state=1, progress=False, max_draws=2000).fit(X, groups=where)
     >>> plots.difference_network(model).get_title()
-    'country against city: 1 edge differs'
+    'city against country: 1 edge differs'
     """
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
