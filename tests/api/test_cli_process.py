@@ -325,7 +325,7 @@ def test_house_votes_from_file_to_report_in_one_command(real_data: Path, tmp_pat
         votes[name] = votes[name].map({0: "n", 1: "y"})
     path = tmp_path / "house votes.csv"
     votes.to_csv(path, index=False)
-    refusal = edgewise("fit", path, code=1).stderr
+    refusal = edgewise("fit", path, "--missing", "error", code=1).stderr
     assert "232 of 435 rows are complete and would stay with --missing drop" in refusal
     brief = ["--draws", "20", "--max-draws", "20", "--chains", "1", "--seed", "1", "--set", "warm_up=20"]
     result = edgewise("fit", path, "--group", "party", "--missing", "drop", "-o", tmp_path / "votes", *brief)

@@ -92,7 +92,11 @@ def ready(kind: str, posterior: Posterior) -> Posterior:
     return Posterior(chains, posterior.features, posterior.names, prior=Prior(BlockInclusion()))
 
 
-@pytest.mark.parametrize("kind", list(plots.PLOTS))
+# Pictures of compared groups are tested beside such fits (tests/api/test_groups_fit.py).
+KINDS = [kind for kind in plots.PLOTS if not kind.startswith("difference-")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_plot_stands_alone(kind, posterior):
     posterior = ready(kind, posterior)
     ax = plots.PLOTS[kind](posterior, **options(kind, posterior))
@@ -101,7 +105,7 @@ def test_every_plot_stands_alone(kind, posterior):
     ax.figure.canvas.draw()  # names with broken mathematics in them would fail here
 
 
-@pytest.mark.parametrize("kind", list(plots.PLOTS))
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_plot_draws_into_the_given_axes(kind):
     posterior = ready(kind, fake_posterior(5, draws=30))
     _, (left, right) = pyplot.subplots(1, 2)
