@@ -131,10 +131,15 @@ def shown_in(posterior, width: int, monkeypatch) -> str:
     return out.getvalue()
 
 
+REFUSING = ["--missing", "error"]
+
+
 def test_errors_are_broken_between_words_and_commands_are_not(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     edgewise("simulate", "survey", "-n", "200", "--seed", "1", "-o", "a survey with a long name.csv")
-    refusal = edgewise("fit", "a survey with a long name.csv", "--columns", "region,smokes,worries", code=1)
+    refusal = edgewise(
+        "fit", "a survey with a long name.csv", "--columns", "region,smokes,worries", *REFUSING, code=1
+    )
     told = refusal.stderr.strip()
     lines = wrapped(told, 60).split("\n")
     assert [line for line in lines if len(line) > 60 and "edgewise fit" not in line] == []
@@ -192,7 +197,7 @@ def test_the_command_that_is_suggested_keeps_the_label_as_a_label(tmp_path: Path
     monkeypatch.chdir(tmp_path)
     edgewise("simulate", "survey", "-n", "60", "--seed", "1", "-o", "survey.csv", "--truth", "truth.json")
     short = ["--engine", "exact", "--chains", "1", "--draws", "20", "--max-draws", "20"]
-    refusal = edgewise("fit", "survey.csv", *short, code=1).stderr.strip().splitlines()
+    refusal = edgewise("fit", "survey.csv", *short, *REFUSING, code=1).stderr.strip().splitlines()
     command = shlex.split(refusal[-1])
     assert command[command.index("--group") + 1] == "region"
     said = edgewise(*command[1:], "-o", "survey").stderr
