@@ -30,14 +30,15 @@ LARGE = "distributed.admin.large-graph-warning-threshold"
 def connect(address: str) -> Client:
     """A client of the scheduler at an address such as ``tcp://10.0.0.5:8786``, or of a scheduler file."""
     try:
-        from distributed import Client
+        import distributed
     except ImportError:
         raise DataError(
             "Dask is not installed here, and a scheduler needs it: pip install 'edgewise[dask]'."
         ) from None
     where = {"scheduler_file": address} if os.path.isfile(address) else {"address": address}
+    client: Callable[..., Client] = distributed.Client
     try:
-        return Client(**where, timeout=CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+        return client(**where, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DataError(
             f"There is no Dask scheduler at {address!r} ({_words(error)}); give the address that dask "
