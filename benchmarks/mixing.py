@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.chains_of_draws import kept_result, table_of
+from benchmarks.problems import data_directory
 from edgewise.draws.convergence import indicator_ess
 
 # Runs in the other environment too: only what both versions know by the same name.
@@ -43,7 +44,7 @@ def watch(view):
     if time.process_time() - begin[0] > limit:
         raise KeyboardInterrupt
 try:
-    fit = SpikeSlabMRF(random_state=1, progress=False, callback=watch).fit(rows)
+    fit = SpikeSlabMRF(random_state=1, progress=False, callback=watch, constant="keep").fit(rows)
 except KeyboardInterrupt:
     np.savez(target, engine="", seconds=limit, light="not green")
     raise SystemExit
@@ -78,7 +79,41 @@ def block(rows: int) -> np.ndarray:
 
 
 def shared(name: str) -> np.ndarray:
-    return np.load(Path(os.environ["EDGEWISE_DATA"]) / "debd" / f"{name}.npz")["train"].astype(np.uint8)
+    with np.load(data_directory() / "debd" / f"{name}.npz") as stored:
+        return np.asarray(stored["train"], np.uint8)
+
+
+def table(name: str, last: int) -> np.ndarray:
+    """The columns after the first one of a table, in the rows without blanks."""
+    options = {"columns": list(range(1, last + 1)), "missing": "drop"}
+    return rows_of(data_directory() / "binary" / f"{name}.csv.gz", **options)
+
+
+def rows_of(source: Any, **options: Any) -> np.ndarray:
+    from edgewise.data import read_data
+
+    data = read_data(source, constant="keep", **options)
+    return np.asarray(data.values(0, data.n_rows), np.uint8)
+
+
+def pixels(rows: int) -> np.ndarray:
+    from edgewise import datasets
+
+    return np.asarray(datasets.digits()[:rows], np.uint8)
+
+
+def patch(rows: int) -> np.ndarray:
+    from edgewise import datasets
+
+    return np.asarray(datasets.mnist_patch(data_directory() / "mnist")[:rows], np.uint8)
+
+
+def random_graph() -> np.ndarray:
+    """1,000 rows of 300 variables with three neighbours each."""
+    from edgewise import datasets
+
+    rng = np.random.default_rng(1)
+    return np.asarray(datasets.random_model(300, degree=3, seed=1).gibbs(1000, 300, rng), np.uint8)
 
 
 COLUMNS = ("engine", "light", "seconds", "slowest", "5 %", "median", "accepted", "spread")
@@ -89,7 +124,12 @@ CASES: dict[str, Any] = {
     for seed in ((11, 12, 13) if rows < 10_000 else (11,))
 }
 CASES |= {f"block, N={rows:,}": lambda n=rows: block(n) for rows in (100, 1000, 100_000)}
+CASES |= {"adhd": lambda: table("adhd", 14), "votes": lambda: table("house_votes_84", 16)}
+CASES |= {f"digits, N={rows:,}": lambda n=rows: pixels(n) for rows in (400, 1797)}
+CASES |= {"amgut1": lambda: rows_of(data_directory() / "binary" / "amgut1_presence.csv.gz")}
+CASES |= {f"MNIST patch, N={rows:,}": lambda n=rows: patch(n) for rows in (100, 1000, 60_000)}
 CASES |= {name: lambda n=name: shared(n) for name in ("nltcs", "plants", "accidents", "bnetflix", "dna")}
+CASES |= {"random graph, p=300": random_graph}
 
 
 def measure(python: str, rows: np.ndarray, limit: float) -> dict[str, Any]:
