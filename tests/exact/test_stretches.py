@@ -16,6 +16,7 @@ from truth import enumerate_posterior
 from broken import altered
 from edgewise import MRF, SpikeSlabMRF, exact
 from edgewise.draws import Draws
+from edgewise.engines.rounds import foreseen_spread
 from edgewise.engines.stretch import EliminationEngine, lengths_of_rounds
 from edgewise.engines.surrogate import SurrogateEngine
 from edgewise.kernels import tasks
@@ -347,6 +348,45 @@ def test_a_chain_leaves_a_graph_that_is_too_wide():
     assert (draws.n_edges[100:] <= 1).all()
     assert 0 < engine.counters()["stretches_accepted"] < 1000
     assert np.isfinite(engine.counters()["spread"])
+
+
+# A round that made things worse.
+
+
+def test_a_round_that_made_things_worse_is_undone():
+    """The particles of the last round are replaced by others; what they would teach is not taken."""
+    problem = problem_of(4, FREE)
+    engine, before = EliminationEngine(problem, SETTINGS, np.random.SeedSequence(3)), None
+    while before is None or before["trusting"][0]:
+        engine.advance(engine.warm_up - engine.iteration)
+        before = EliminationEngine.pool(problem, SETTINGS, [engine.state()], before)
+        engine = EliminationEngine.restore(problem, SETTINGS, engine.state(), before)
+    engine.advance(engine.warm_up - engine.iteration)
+    state = engine.state()
+    after = EliminationEngine.pool(problem, SETTINGS, [state], before)
+    assert after["undone"][0] == 0
+    assert not np.array_equal(after["pull"], before["pull"])
+    wrong = dict(state) | {"moments.means": state["moments.means"] // 2}
+    after = EliminationEngine.pool(problem, SETTINGS, [wrong], before)
+    assert after["undone"][0] == 1
+    assert np.array_equal(after["pull"], before["pull"])
+    assert np.array_equal(after["precision"], before["precision"])
+
+
+def test_the_spread_foreseen_is_that_of_the_weights(cases):
+    """What w will be under another surrogate, from the two densities and w under the present one (10.11)."""
+    case = cases["own odds"]
+    other = case.surrogates["bad"]
+    engine, weights, expected, states = case.chain("good"), [], [], []
+    for _ in range(30):
+        engine.advance(1)
+        there = EliminationEngine.restore(case.problem, SETTINGS, engine.state(), other)
+        there._weigh()
+        weights.append(engine._decider.point[0])
+        expected.append(there._decider.point[0])
+        states.append(np.concatenate([engine._chain.bias, engine._chain.theta[engine._candidates]]))
+    part = {"filled": np.array([30, 0, 30]), "phi": np.array(states), "weights": np.array(weights)}
+    assert foreseen_spread(other, case.good, [part]) == pytest.approx(np.std(expected), rel=1e-4)
 
 
 # The same draws, however they are asked for.

@@ -59,6 +59,7 @@ def check_knowledge(
         "too_wide": np.zeros(1),
         "core": np.zeros(len(candidates), bool),
         "inner": np.zeros(1, np.int64),
+        "undone": np.zeros(1, np.int64),
         "near": np.zeros((len(candidates), 0), np.int32),
         **more,
     }
@@ -79,6 +80,7 @@ def check_knowledge(
         "round": (1, MOST_ROUNDS),
         "end": (0, 1 << 40),
         "inner": (0, 1 << 10),
+        "undone": (0, MOST_ROUNDS),
         "sweep": (0, 100 * (len(candidates) + 100)),
     }
     for name, (low, end) in ranges.items():

@@ -27,6 +27,7 @@ from edgewise.engines.cores import choose_core
 from edgewise.engines.knowledge import check_knowledge, first_surrogate
 from edgewise.engines.meter import empty_totals, nearest
 from edgewise.engines.protocol import Problem
+from edgewise.engines.rounds import TOO_SPREAD, is_worse
 from edgewise.errors import DataError
 from edgewise.kernels import codes
 from edgewise.kernels.codes import FORBIDDEN
@@ -36,9 +37,8 @@ FIRST_ROUNDS = (10, 20, 30, 60)
 FEWEST_ROUNDS = 6
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
-# After so many rounds stretches are decided, if the surrogate is good enough for that.
+# After so many rounds stretches are decided, if the surrogate is good enough for that (TOO_SPREAD).
 TRUSTED_ROUNDS = 3
-TOO_SPREAD = 3.0
 # The round whose surrogate is this good, or this little better than the one before, is the last.
 GOOD_SPREAD = 0.6
 WORTH_IT = 0.85
@@ -285,6 +285,11 @@ class StretchEngine(LineEngine):
         # Standard deviation of w under the surrogate that the chains walked on; in the first round none did.
         spread = float(np.std(known)) if len(known) > 1 else math.nan
         history = [] if before is None else [*before["spreads"].tolist(), spread]
+        undone = 0 if before is None else int(before["undone"][0])
+        if problem.blanks is None and is_worse(made, before, contributions, spread):
+            assert before is not None
+            made = {name: before[name] for name in made}
+            undone += 1
         last = is_last(history, rounds, chosen.warm_up)
         too_wide = float(np.isnan(weighed).mean()) if len(weighed) else 0.0
         # Averages along a chain that is right are right; the surrogate's own miss what it thinks unlikely.
@@ -313,6 +318,7 @@ class StretchEngine(LineEngine):
             "trusting": np.array([trusting]),
             "round": np.array([rounds]),
             "spreads": np.array(history),
+            "undone": np.array([undone]),
             "last": np.array([last]),
             "end": np.array([int(states[0]["iteration"])]),
         }
