@@ -36,6 +36,7 @@ from collections import namedtuple
 
 from edgewise.kernels.compiling import answer, kernel, long, question, whole
 from edgewise.kernels.graph import CliqueGraph, LevelGraph, PairGraph
+from edgewise.kernels.potentials import level_potentials, normalise
 from edgewise.kernels.random import binomial, uniform
 
 Complete = namedtuple("Complete", "nothing")
@@ -77,13 +78,7 @@ def _draw_all(blanks, chain, keep):
 @kernel
 def prepare(blanks, chain):
     """Thresholds of all levels, sums of the known cells alone, and no chances yet."""
-    for i in range(blanks.levels.shape[0]):
-        begin = blanks.bias_start[i]
-        for c in range(blanks.levels[i]):
-            total = 0.0
-            for t in range(blanks.bias_start[i + 1] - begin):
-                total += blanks.basis[i, c, t] * chain.bias[begin + t]
-            blanks.thresholds[i, c] = total
+    level_potentials(blanks.levels, blanks.basis, blanks.bias_start, chain.bias, blanks.thresholds)
     for k in range(blanks.singles.shape[0]):
         blanks.singles[k] = blanks.base_singles[k]
     for k in range(blanks.cliques.shape[0]):
@@ -215,7 +210,7 @@ def weigh_ways(g, blanks, chain):
     focus[width] = width
     weight = blanks.weight
     index = 0
-    value, top = 0.0, 0.0
+    value = 0.0
     weight[0] = 0.0
     while True:
         k = focus[0]
@@ -228,17 +223,11 @@ def weigh_ways(g, blanks, chain):
         blanks.now[i] = level
         index += direction[k] * stride[k]
         weight[index] = value
-        top = max(top, value)
         if level == 0 or level == blanks.levels[i] - 1:
             direction[k] = -direction[k]
             focus[k] = focus[k + 1]
             focus[k + 1] = k + 1
-    total = 0.0
-    for s in range(size):
-        weight[s] = math.exp(weight[s] - top)
-        total += weight[s]
-    for s in range(size):
-        weight[s] /= total
+    normalise(weight, size)
 
 
 @kernel

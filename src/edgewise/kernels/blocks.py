@@ -22,21 +22,21 @@ from edgewise.kernels.block_lines import (
     log_block_proposal,
 )
 from edgewise.kernels.compiling import answer, kernel, long
-from edgewise.kernels.graph import LevelGraph, activate, deactivate, pair_of
-from edgewise.kernels.hyper import log_prior_odds, other_common
+from edgewise.kernels.graph import LevelGraph, pair_of
 from edgewise.kernels.level_lines import shift_thresholds
 from edgewise.kernels.lines import acceptance, metropolis, penalised
 from edgewise.kernels.moves import (
     FLIP,
-    HOPELESS_MARGIN,
     REDRAW,
     TALLY,
     count_noise,
-    tally,
+    decided,
+    log_birth_factor,
+    passing,
+    turned_down,
     visit_candidate,
     visit_clique,
 )
-from edgewise.kernels.slabs import log_slab
 from edgewise.kernels.sources import block_growth, clique_cells, follow_block, is_noisy
 from edgewise.kernels.state import planes
 
@@ -90,35 +90,18 @@ def flip_block(a, size, tallied, log_choice, value, target, cells, rules, rows, 
     if not active:
         draw_block(chain.stream, size, work, target)
     point = value if active else target
-    log_birth = (
-        log_prior_odds(a, other_common(a, chain.graph), chain.graph.status, chain.hyper, rules.prior)
-        + size * log_slab(rules.prior.slab, a, chain.hyper)
-        - log_block_proposal(size, work, point)
-        + log_choice
-    )
-    # The preview of moves.py.
+    log_density = log_block_proposal(size, work, point)
+    log_birth = log_birth_factor(a, size, log_density, chain, rules.prior) + log_choice
     log_pass = 0.0
     if is_noisy(source):
         expected = log_birth + block_prior(point, size, work)
-        expected -= rows[0] * block_log_z(point, size, cells, work.features)
-        log_pass = min(0.0, expected + HOPELESS_MARGIN)
-        if not active and not metropolis(chain.stream, log_pass):
-            if tallied:
-                tally(a, active, active, 0.0, chain.tallies)
+        log_pass = passing(expected - rows[0] * block_log_z(point, size, cells, work.features))
+        if turned_down(a, active, tallied, log_pass, chain):
             return False
     log_ratio = log_pass - log_birth if active else log_birth - log_pass
     log_ratio += block_change(a, size, value, target, cells, rows, chain, source, work)
-    log_ratio = penalised(log_ratio, work.noise, chain.stream)
-    accepted = metropolis(chain.stream, log_ratio)
-    count_noise(np.int64(0), work.noise, acceptance(log_ratio), chain.counters)
-    if tallied:
-        tally(a, active, accepted, acceptance(log_ratio), chain.tallies)
-    if not accepted:
+    if not decided(a, log_ratio, tallied, work.noise, chain):
         return False
-    if active:
-        deactivate(a, chain.graph)
-    else:
-        activate(a, chain.graph)
     copy(target, value, size)
     return True
 

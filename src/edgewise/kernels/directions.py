@@ -23,26 +23,33 @@ def clique_line(graph, a, value, rules, sums, chain, values, S):
 
 
 @kernel
+def pair_in_stratum(g, i, j, a, value, rules, sums, chain, values, S):
+    """Values and sum of the line of the pair `a` = (i, j) in stratum `g`; what its biases add to (5.2)."""
+    bias_precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
+    p = rules.levels.shape[0]
+    m_i = rules.centres[g, i]
+    m_j = rules.centres[g, j]
+    for c_j in range(rules.levels[j]):
+        for c_i in range(rules.levels[i]):
+            cell = c_i + rules.levels[i] * c_j
+            values[g, cell] = (rules.scores[i, c_i] - m_i) * (rules.scores[j, c_j] - m_j)
+    singles = sums.singles[g]
+    S[g] = sums.cliques[g, a] - m_j * singles[i] - m_i * singles[j] + sums.rows[g] * m_i * m_j
+    bias_i = chain.bias[g * p + i] + value * m_j
+    bias_j = chain.bias[g * p + j] + value * m_i
+    return (m_i * m_i + m_j * m_j) * bias_precision, (bias_i * m_j + bias_j * m_i) * bias_precision
+
+
+@kernel
 def pair_line(a, value, rules, sums, chain, values, S):
     """The line of a pair."""
     i, j = pair_of(a, chain.graph)
-    bias_precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
     precision = slab_precision(rules.prior.slab, a, chain.hyper)
     tilt = precision * slab_mean(rules.prior.slab, a)
-    p = rules.levels.shape[0]
     for g in range(S.shape[0]):
-        m_i = rules.centres[g, i]
-        m_j = rules.centres[g, j]
-        for c_j in range(rules.levels[j]):
-            for c_i in range(rules.levels[i]):
-                cell = c_i + rules.levels[i] * c_j
-                values[g, cell] = (rules.scores[i, c_i] - m_i) * (rules.scores[j, c_j] - m_j)
-        singles = sums.singles[g]
-        S[g] = sums.cliques[g, a] - m_j * singles[i] - m_i * singles[j] + sums.rows[g] * m_i * m_j
-        precision += (m_i * m_i + m_j * m_j) * bias_precision
-        bias_i = chain.bias[g * p + i]
-        bias_j = chain.bias[g * p + j]
-        tilt += ((bias_i + value * m_j) * m_j + (bias_j + value * m_i) * m_i) * bias_precision
+        own = pair_in_stratum(g, i, j, a, value, rules, sums, chain, values, S)
+        precision += own[0]
+        tilt += own[1]
     return precision, tilt
 
 
@@ -107,6 +114,14 @@ def _move_own(graph, g, i, t, rules, chain):
     chain.bias[g * rules.levels.shape[0] + i] += t
 
 
+@kernel
+def shift_in_stratum(g, i, j, t, rules, chain):
+    """The biases of the pair (i, j) in stratum `g` follow its coupling's change by `t`."""
+    p = rules.levels.shape[0]
+    chain.bias[g * p + i] -= t * rules.centres[g, j]
+    chain.bias[g * p + j] -= t * rules.centres[g, i]
+
+
 @question
 def shift_biases(graph, a, t, rules, chain):
     """The biases of a pair follow its coupling's change by `t`; those of a larger clique stay."""
@@ -116,7 +131,5 @@ def shift_biases(graph, a, t, rules, chain):
 def _shift_two(graph, a, t, rules, chain):
     if is_pair(graph, a):
         i, j = pair_of(a, graph)
-        p = rules.levels.shape[0]
         for g in range(rules.centres.shape[0]):
-            chain.bias[g * p + i] -= t * rules.centres[g, j]
-            chain.bias[g * p + j] -= t * rules.centres[g, i]
+            shift_in_stratum(g, i, j, t, rules, chain)

@@ -33,6 +33,7 @@ from edgewise.kernels.codes import (
     TRIES,
 )
 from edgewise.kernels.compiling import entry, kernel, long
+from edgewise.kernels.directions import pair_in_stratum, shift_in_stratum
 from edgewise.kernels.graph import activate, deactivate, pair_of
 from edgewise.kernels.hyper import (
     draw_hyper,
@@ -54,6 +55,7 @@ from edgewise.kernels.lines import (
     log_z_change,
     metropolis,
     move_cells,
+    slope_and_curvature,
 )
 from edgewise.kernels.moves import visit_bias
 from edgewise.kernels.random import gamma_above_one, normal, uniform
@@ -109,41 +111,14 @@ def log_difference_density(values, c, r):
 def group_lines(a, rules, sums, chain, values, S, groups):
     """Fill the lines of all strata; precision and tilt that priors of biases give each group (5.2)."""
     i, j = pair_of(a, chain.graph)
-    p = rules.levels.shape[0]
-    bias_precision = 1.0 / (rules.prior.bias_sd * rules.prior.bias_sd)
     for k in range(groups.shape[1]):
         groups[PRECISION, k] = 0.0
         groups[TILT, k] = 0.0
     for g in range(S.shape[0]):
         k = rules.group_of[g]
-        value = chain.coupling[k, a]
-        m_i = rules.centres[g, i]
-        m_j = rules.centres[g, j]
-        for c_j in range(2):
-            for c_i in range(2):
-                values[g, c_i + 2 * c_j] = (c_i - m_i) * (c_j - m_j)
-        singles = sums.singles[g]
-        S[g] = sums.cliques[g, a] - m_j * singles[i] - m_i * singles[j] + sums.rows[g] * m_i * m_j
-        bias_i = chain.bias[g * p + i] + value * m_j
-        bias_j = chain.bias[g * p + j] + value * m_i
-        groups[PRECISION, k] += (m_i * m_i + m_j * m_j) * bias_precision
-        groups[TILT, k] += (bias_i * m_j + bias_j * m_i) * bias_precision
-
-
-@kernel
-def slope_and_curvature(t, cells, values, S, N):
-    """First derivative and minus the second of the log likelihood of one stratum along its line."""
-    total = 0.0
-    first = 0.0
-    second = 0.0
-    for c in range(cells.shape[0]):
-        weight = cells[c] * math.exp(t * values[c])
-        total += weight
-        first += weight * values[c]
-        second += weight * values[c] * values[c]
-    first /= total
-    spread = second / total - first * first
-    return S - N * first, N * (spread if spread > 0.0 else 0.0)
+        own = pair_in_stratum(g, i, j, a, chain.coupling[k, a], rules, sums, chain, values, S)
+        groups[PRECISION, k] += own[0]
+        groups[TILT, k] += own[1]
 
 
 @long
@@ -388,14 +363,12 @@ def visit_pair(a, flips, rules, sums, chain, source, work):
 def go_apart(a, point, values, present, rules, chain, source):
     """The strata follow, each along its own line, and the biases with them (5.2)."""
     i, j = pair_of(a, chain.graph)
-    p = rules.levels.shape[0]
     for g in range(values.shape[0]):
         k = rules.group_of[g]
         t = point[k] - chain.coupling[k, a]
         for c in range(4):
             values[g, c] *= t
-        chain.bias[g * p + i] -= t * rules.centres[g, j]
-        chain.bias[g * p + j] -= t * rules.centres[g, i]
+        shift_in_stratum(g, i, j, t, rules, chain)
     follow_clique(source, a, 0.0, 1.0, present, values, rules, chain)
 
 

@@ -24,6 +24,7 @@ from edgewise.kernels.lines import (
     move_cells,
 )
 from edgewise.kernels.moves import FLIP, REDRAW, TALLY, visit_candidate
+from edgewise.kernels.potentials import level_potentials
 from edgewise.kernels.random import uniform
 from edgewise.kernels.state import planes, record, room_left
 from edgewise.kernels.windows import REBUILD_EVERY, build, enter, leave, level_cells, scale_levels
@@ -37,12 +38,7 @@ Potentials = namedtuple("Potentials", "thresholds tables pairs")
 @kernel
 def fill_potentials(rules, basis, chain, potentials):
     """Potentials of the levels and of the active pairs, from the parameters; the number of pairs."""
-    for i in range(rules.levels.shape[0]):
-        for c in range(rules.levels[i]):
-            total = 0.0
-            for t in range(rules.bias_start[i + 1] - rules.bias_start[i]):
-                total += basis[i, c, t] * chain.bias[rules.bias_start[i] + t]
-            potentials.thresholds[i, c] = total
+    level_potentials(rules.levels, basis, rules.bias_start, chain.bias, potentials.thresholds)
     count = chain.graph.counts[0]
     for position in range(count):
         a = chain.graph.listed[position]

@@ -31,6 +31,7 @@ from edgewise.kernels.level_particles import (
     spread_levels,
 )
 from edgewise.kernels.particles import lane_sum, log_growth
+from edgewise.kernels.potentials import level_potentials
 from edgewise.kernels.sources import refresh
 from edgewise.kernels.swarm import FRESH_FIELDS_EVERY, stir
 
@@ -125,13 +126,7 @@ answer(sources.settle, LevelSwarm)(swarm._settle)
 def _refresh(source, iteration, chain):
     if iteration % FRESH_FIELDS_EVERY != 0:
         return
-    for i in range(source.levels.shape[0]):
-        first = source.bias_start[i]
-        for c in range(source.levels[i]):
-            total = 0.0
-            for t in range(source.bias_start[i + 1] - first):
-                total += source.basis[i, c, t] * chain.bias[first + t]
-            source.thresholds[i, c] = total
+    level_potentials(source.levels, source.basis, source.bias_start, chain.bias, source.thresholds)
     for row in range(source.F.shape[0]):
         fill(source.F[row], np.float32(0.0))
     n = source.w.shape[0]

@@ -60,6 +60,22 @@ def line_value(t, cells, values, S, N, precision, tilt):
     return result
 
 
+@kernel
+def slope_and_curvature(t, cells, values, S, N):
+    """First derivative of the log likelihood of one stratum along its line, and minus the second."""
+    total = 0.0
+    first = 0.0
+    second = 0.0
+    for c in range(cells.shape[0]):
+        weight = cells[c] * math.exp(t * values[c])
+        total += weight
+        first += weight * values[c]
+        second += weight * values[c] * values[c]
+    first /= total
+    spread = second / total - first * first
+    return S - N * first, N * (spread if spread > 0.0 else 0.0)
+
+
 @long
 def line_mode(cells, values, S, N, precision, tilt):
     """Mode of the line and the standard deviation of its Laplace approximation, by damped Newton steps."""
@@ -69,18 +85,9 @@ def line_mode(cells, values, S, N, precision, tilt):
         gradient = tilt - precision * t
         curvature = precision
         for g in range(cells.shape[0]):
-            total = 0.0
-            first = 0.0
-            second = 0.0
-            for c in range(cells.shape[1]):
-                weight = cells[g, c] * math.exp(t * values[g, c])
-                total += weight
-                first += weight * values[g, c]
-                second += weight * values[g, c] * values[g, c]
-            first /= total
-            spread = second / total - first * first
-            gradient += S[g] - N[g] * first
-            curvature += N[g] * (spread if spread > 0.0 else 0.0)
+            slope, spread = slope_and_curvature(t, cells[g], values[g], S[g], N[g])
+            gradient += slope
+            curvature += spread
         step = min(max(gradient / curvature, -MODE_STEP_LIMIT), MODE_STEP_LIMIT)
         t += step
         if step * step * curvature < MODE_ACCURACY:

@@ -94,14 +94,53 @@ def count_noise(parameter, noise, probability, counters):
 
 
 @kernel
-def log_birth_factor(a, point, mode, sd, chain, prior):
-    """The log ratio of a birth with value `point` (5.3), but for the line itself."""
+def log_birth_factor(a, size, log_density, chain, prior):
+    """The log ratio of a birth (5.3), but for the line itself.
+
+    `size` is the number of parameters, `log_density` the log of how often these values are proposed.
+    """
     others = other_common(a, chain.graph)
     return (
         log_prior_odds(a, others, chain.graph.status, chain.hyper, prior)
-        + log_slab(prior.slab, a, chain.hyper)
-        - log_proposal(point, mode, sd)
+        + size * log_slab(prior.slab, a, chain.hyper)
+        - log_density
     )
+
+
+@kernel
+def passing(expected):
+    """Log probability that a birth which the cells `expected` to have this log ratio passes its preview."""
+    return min(0.0, expected + HOPELESS_MARGIN)
+
+
+@kernel
+def turned_down(a, active, tallied, log_pass, chain):
+    """Whether the preview turns down a birth, which is then counted as refused.
+
+    A preview by the cells turns hopeless births down before the growth is asked for, with a probability
+    that the death corrects for (delayed acceptance).
+    """
+    if active or metropolis(chain.stream, log_pass):
+        return False
+    if tallied:
+        tally(a, active, active, 0.0, chain.tallies)
+    return True
+
+
+@kernel
+def decided(a, log_ratio, tallied, noise, chain):
+    """Decide on another indicator of candidate `a` and count the decision; the graph follows. Was it yes?"""
+    active = chain.graph.place[a] >= 0
+    log_ratio = penalised(log_ratio, noise, chain.stream)
+    accepted = metropolis(chain.stream, log_ratio)
+    count_noise(np.int64(0), noise, acceptance(log_ratio), chain.counters)
+    if tallied:
+        tally(a, active, accepted, acceptance(log_ratio), chain.tallies)
+    if accepted and active:
+        deactivate(a, chain.graph)
+    elif accepted:
+        activate(a, chain.graph)
+    return accepted
 
 
 @kernel
@@ -150,33 +189,18 @@ def flipped(
         if tallied:
             tally(a, active, active, 0.0, chain.tallies)
         return value
-    log_birth = log_birth_factor(a, point, mode, sd, chain, rules.prior) + log_choice
-    # A preview by the cells turns hopeless births down before the growth is asked for, with a probability
-    # that the death corrects for (delayed acceptance).
+    log_density = log_proposal(point, mode, sd)
+    log_birth = log_birth_factor(a, 1, log_density, chain, rules.prior) + log_choice
     log_pass = 0.0
     if is_noisy(source):
-        expected = log_birth + line_value(point, cells, values, S, sums.rows, precision, tilt)
-        log_pass = min(0.0, expected + HOPELESS_MARGIN)
-        if not active and not metropolis(chain.stream, log_pass):
-            if tallied:
-                tally(a, active, active, 0.0, chain.tallies)
+        log_pass = passing(log_birth + line_value(point, cells, values, S, sums.rows, precision, tilt))
+        if turned_down(a, active, tallied, log_pass, chain):
             return value
     log_ratio = log_pass - log_birth if active else log_birth - log_pass
     log_ratio += line_change(
         a, value, target, cells, values, S, sums.rows, precision, tilt, chain, source, noise
     )
-    log_ratio = penalised(log_ratio, noise, chain.stream)
-    accepted = metropolis(chain.stream, log_ratio)
-    count_noise(np.int64(0), noise, acceptance(log_ratio), chain.counters)
-    if tallied:
-        tally(a, active, accepted, acceptance(log_ratio), chain.tallies)
-    if not accepted:
-        return value
-    if active:
-        deactivate(a, chain.graph)
-    else:
-        activate(a, chain.graph)
-    return target
+    return target if decided(a, log_ratio, tallied, noise, chain) else value
 
 
 @long

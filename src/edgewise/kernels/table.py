@@ -15,6 +15,7 @@ from edgewise.kernels import sources
 from edgewise.kernels.compiling import answer, kernel, long, small
 from edgewise.kernels.graph import is_pair, pair_of
 from edgewise.kernels.lines import log_z_change
+from edgewise.kernels.potentials import normalise
 
 Table = namedtuple("Table", "states")
 GroupTable = namedtuple("GroupTable", "states group_of")
@@ -50,15 +51,7 @@ def build_table(bias, theta, listed, count, members, table):
         for k in range(table.shape[0]):
             if k & mask == mask:
                 table[k] += theta[a]
-    top = table[0]
-    for k in range(table.shape[0]):
-        top = table[k] if table[k] > top else top
-    total = 0.0
-    for k in range(table.shape[0]):
-        table[k] = math.exp(table[k] - top)
-        total += table[k]
-    for k in range(table.shape[0]):
-        table[k] /= total
+    normalise(table, table.shape[0])
 
 
 @kernel
@@ -249,22 +242,24 @@ def _settle(source, moved, chain):
     pass
 
 
+@kernel
+def rebuild(g, theta, source, chain):
+    """The table of stratum `g` from the parameters."""
+    graph = chain.graph
+    p = chain.bias.shape[0] // source.states.shape[0]
+    bias = chain.bias[g * p : (g + 1) * p]
+    build_table(bias, theta, graph.listed, graph.counts[0], graph.members, source.states[g])
+
+
 @answer(sources.refresh, Table)
 def _refresh(source, iteration, chain):
     if iteration % REBUILD_EVERY == 0:
-        graph = chain.graph
-        p = chain.bias.shape[0] // source.states.shape[0]
         for g in range(source.states.shape[0]):
-            bias = chain.bias[g * p : (g + 1) * p]
-            build_table(bias, chain.theta, graph.listed, graph.counts[0], graph.members, source.states[g])
+            rebuild(g, chain.theta, source, chain)
 
 
 @answer(sources.refresh, GroupTable)
 def _refresh_groups(source, iteration, chain):
     if iteration % REBUILD_EVERY == 0:
-        graph = chain.graph
-        p = chain.bias.shape[0] // source.states.shape[0]
         for g in range(source.states.shape[0]):
-            bias = chain.bias[g * p : (g + 1) * p]
-            theta = chain.coupling[source.group_of[g]]
-            build_table(bias, theta, graph.listed, graph.counts[0], graph.members, source.states[g])
+            rebuild(g, chain.coupling[source.group_of[g]], source, chain)

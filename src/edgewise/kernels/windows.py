@@ -24,6 +24,7 @@ from edgewise.kernels.block_lines import block_log_z, exponent
 from edgewise.kernels.compiling import answer, kernel, long
 from edgewise.kernels.graph import pair_of
 from edgewise.kernels.lines import log_z_change
+from edgewise.kernels.potentials import normalise
 
 Window = namedtuple("Window", "states inner factor digits low high place levels size scale")
 
@@ -105,15 +106,7 @@ def build(thresholds, potentials, pairs, source):
             step_j *= levels[v]
         for s in range(count):
             states[s] += potentials[k, (s // step_i) % levels[i] + levels[i] * ((s // step_j) % levels[j])]
-    top = states[0]
-    for s in range(count):
-        top = max(top, states[s])
-    total = 0.0
-    for s in range(count):
-        states[s] = math.exp(states[s] - top)
-        total += states[s]
-    for s in range(count):
-        states[s] /= total
+    normalise(states, count)
 
 
 @kernel
