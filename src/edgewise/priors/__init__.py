@@ -13,7 +13,8 @@ from edgewise.priors.parts import (
     NormalBias,
     StudentSlab,
 )
-from edgewise.priors.prior import Prior, ResolvedPrior
+from edgewise.priors.prior import Prior
+from edgewise.priors.resolved import ResolvedPrior
 
 __all__ = [
     "AttributeInclusion",
