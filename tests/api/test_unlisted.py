@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from edgewise import SpikeSlabMRF, load_posterior
-from edgewise import features as limits
 from edgewise.errors import DataError
+from edgewise.features import candidates as limits
 from edgewise.posterior import columns
 from edgewise.priors import Prior, StudentSlab
 from edgewise.run import stopping

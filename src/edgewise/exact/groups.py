@@ -9,7 +9,7 @@ import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.exact.enumeration import pack, state_number, states, sum_over_subsets
-from edgewise.features import _label
+from edgewise.features.candidates import label_of
 from edgewise.model.mrf import MRF
 
 MOST_STATES = 1 << 16
@@ -143,6 +143,6 @@ def check_conditional(model: MRF, group: Sequence[int | str], rows: Any) -> tupl
         known = "0 or 1" if levels[column] == 2 else f"0 to {levels[column] - 1}"
         raise DataError(
             f"Given values are {known}, but row {row} has {around[row, column]} for variable "
-            f"{_label((int(others[column]),), model.names)}, which is not in the group."
+            f"{label_of((int(others[column]),), model.names)}, which is not in the group."
         )
     return members, table

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.features import Clique, _label, _resolve_clique
+from edgewise.features import Clique
+from edgewise.features.candidates import label_of, resolve_clique
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -67,7 +68,7 @@ def member_table(
     else:
         listed = list(cliques)
     if listed is not None:
-        resolved = [_resolve_clique(clique, n_variables, names) for clique in listed]
+        resolved = [resolve_clique(clique, n_variables, names) for clique in listed]
         table = np.full((len(resolved), max(map(len, resolved), default=2)), -1, np.int64)
         for row, clique in enumerate(resolved):
             table[row, len(table[row]) - len(clique) :] = clique
@@ -78,7 +79,7 @@ def member_table(
     repeated = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
     if len(repeated):
         clique = tuple(int(i) for i in ordered[repeated[0]] if i >= 0)
-        raise DataError(f"The clique {_label(clique, names)} is listed twice; list it once.")
+        raise DataError(f"The clique {label_of(clique, names)} is listed twice; list it once.")
     # Padding goes behind the variables: a stable sort on "is padding" keeps them ascending.
     order = np.argsort(table < 0, axis=1, kind="stable")
     return np.ascontiguousarray(np.take_along_axis(table, order, axis=1).astype(np.int32))

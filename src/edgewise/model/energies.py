@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.errors import DataError
-from edgewise.features import Clique, _label, _resolve_clique
+from edgewise.features import Clique
+from edgewise.features.candidates import label_of, resolve_clique
 from edgewise.scales import Scales
 
 if TYPE_CHECKING:
@@ -102,14 +103,14 @@ def checked_levels(model: MRF, x: Any) -> np.ndarray:
         row, column = map(int, np.argwhere(wrong)[0])
         raise DataError(
             f"States are the numbers of levels, 0 to {model.scales[column].n_levels - 1} for variable "
-            f"{_label((column,), model.names)}, but row {row} has {rows[row, column]:g}."
+            f"{label_of((column,), model.names)}, but row {row} has {rows[row, column]:g}."
         )
     return rows.astype(np.int64)
 
 
 def ordered_pair(pair: Clique, n_variables: int, names: Sequence[str] | None) -> tuple[tuple[int, int], bool]:
     """Numbers of two variables, ascending, and whether they were given the other way round."""
-    i, j = _resolve_clique(pair, n_variables, names)
+    i, j = resolve_clique(pair, n_variables, names)
     first = pair[0]
     place = list(names or ()).index(first) if isinstance(first, str) else int(first)
     return (i, j), place != i
@@ -123,7 +124,7 @@ def pair_parameters(
     for pair, coupling in zip(pairs, couplings):
         (i, j), turned = ordered_pair(pair, len(scales), names)
         given = np.transpose(coupling) if turned else coupling
-        parts.append(coupling_parameters(scales, i, j, given, _label((i, j), names)))
+        parts.append(coupling_parameters(scales, i, j, given, label_of((i, j), names)))
     return np.concatenate(parts)
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.errors import DataError, FileError
-from edgewise.features import Clique, _label
+from edgewise.features import Clique
+from edgewise.features.candidates import label_of
 from edgewise.model import energies, files
 from edgewise.model.checks import checked_names, float_vector, member_table, read_only, symmetric_matrix
 from edgewise.scales import Scale, Scales, check_cliques, root_mean_squares
@@ -106,7 +107,7 @@ class MRF:
                 first = int(np.flatnonzero(~np.isfinite(values))[0])
                 members = (int(owners[first]),) if values is self.biases else self.cliques[places[first]]
                 raise DataError(
-                    f"The {kind} {_label(members, self.names)} is {values[first]}; give a finite number."
+                    f"The {kind} {label_of(members, self.names)} is {values[first]}; give a finite number."
                 )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -365,7 +366,7 @@ class MRF:
             row, column = map(int, np.argwhere(bad)[0])
             raise DataError(
                 f"States are 0 or 1, but row {row} has {rows[row, column]:g} for variable "
-                f"{_label((column,), self.names)}."
+                f"{label_of((column,), self.names)}."
             )
         return rows
 
@@ -441,7 +442,7 @@ class MRF:
             clique = self._larger[0][0]
             raise DataError(
                 "Only models of pairs have an Ising form with couplings and fields alone; this one has the "
-                f"clique {_label(clique, self.names)}."
+                f"clique {label_of(clique, self.names)}."
             )
         coupling = self.coupling / 4
         return coupling, self.biases / 2 + coupling.sum(axis=1)
