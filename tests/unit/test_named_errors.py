@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse
 
 from edgewise import SpikeSlabMRF
-from edgewise.data import encode_rows, memory, read, read_data
+from edgewise.data import body, encode_rows, memory, read_data
 from edgewise.data.selection import select
 from edgewise.engines.common import read_settings
 from edgewise.engines.particle import ParticleSettings
@@ -174,7 +174,7 @@ class Claim:
 
 def test_tables_beyond_the_memory_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "physical_memory", lambda: 1 << 30)
-    monkeypatch.setattr(read, "physical_memory", lambda: 1 << 30)
+    monkeypatch.setattr(body, "physical_memory", lambda: 1 << 30)
     empty = scipy.sparse.coo_array(([1], ([0], [0])), shape=(10**9, 50))
     wide = np.broadcast_to(np.zeros(50, np.uint8), (10**9, 50))
     for source in (Claim(10**9, 50), empty, wide):
