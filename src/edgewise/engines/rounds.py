@@ -38,7 +38,7 @@ def is_worse(made: Arrays, before: Arrays | None, sums: Sequence[Arrays], spread
 
 
 def foreseen_spread(made: Arrays, before: Arrays, sums: Sequence[Arrays]) -> float:
-    """Standard deviation of w (10.11) under the surrogate just made, over states of a round on the one before.
+    """Standard deviation of w (10.11) under the surrogate just made, over states of a round before it.
 
     Not a number where too few of the states could be weighed.
     """
