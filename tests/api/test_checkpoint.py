@@ -148,7 +148,8 @@ from concurrent.futures import ProcessPoolExecutor
 from edgewise.run.checkpoint import Checkpoint
 store = Checkpoint.open(sys.argv[1], {"a": 1})
 pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork"))
-pool.submit(abs, 1).result()
+for nap in [pool.submit(time.sleep, 0.3) for _ in range(2)]:  # until both workers are at work
+    nap.result()
 print("ready", flush=True)
 time.sleep(60)
 """

@@ -23,7 +23,8 @@ from edgewise.engines.exact import ExactEngine
 from edgewise.engines.level_surrogate import LevelSurrogateEngine
 from edgewise.engines.particle import ParticleEngine
 from edgewise.engines.protocol import Problem
-from edgewise.engines.stretch import EliminationEngine, SurrogateEngine
+from edgewise.engines.stretch import EliminationEngine
+from edgewise.engines.surrogate import SurrogateEngine
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
 from edgewise.kernels import chain as chains

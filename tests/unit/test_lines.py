@@ -130,7 +130,12 @@ def look(a, point, rules, sums, chain, source, work):
     if math.isnan(point):
         point = mode + 1.7 * sd
     target = lines.line_value(point, cells, values, S, sums.rows, precision, tilt)
-    return point, mode, sd, target + log_birth_factor(a, point, mode, sd, chain, rules.prior)
+    return (
+        point,
+        mode,
+        sd,
+        target + log_birth_factor(a, 1, lines.log_proposal(point, mode, sd), chain, rules.prior),
+    )
 
 
 @entry(arrays=True)

@@ -181,6 +181,7 @@ class LevelEngine(LineEngine):
             line_steps=line_steps,
             line_constant=np.concatenate([constant for _, _, constant in lines]),
             line_variable=np.repeat(np.arange(p), np.diff(line_start)),
+            pair_index=np.zeros((0, 0), np.int32),
             prior=prior_rules(self.problem.prior, arrays),
         )
         self._basis = basis

@@ -48,22 +48,22 @@ def visit_hot(scan, rules, sums, chain, source, work):
 
 
 @question
-def exchange(scan, rules, sums, chain, source, work):
+def visit_swaps(scan, rules, sums, chain, source, work):
     """The swaps of a scan: of any pairs, then between the rivals that it knows."""
 
 
-@answer(exchange, LineScan)
+@answer(visit_swaps, LineScan)
 def _no_swaps(scan, rules, sums, chain, source, work):
     pass
 
 
-@answer(exchange, FullScan)
+@answer(visit_swaps, FullScan)
 def _any_swaps(scan, rules, sums, chain, source, work):
     for _ in range(scan.swaps):
         settle(source, visit_swap(rules, sums, chain, source, work), chain)
 
 
-@answer(exchange, Scan)
+@answer(visit_swaps, Scan)
 def _known_rivals(scan, rules, sums, chain, source, work):
     for _ in range(scan.swaps):
         settle(source, visit_swap(rules, sums, chain, source, work), chain)
@@ -124,7 +124,7 @@ def _lines_of_thresholds(scan, rules, sums, chain, source, work):
 @kernel
 def iterate(scan, rules, sums, chain, source, work):
     """Swaps, indicators, active parameters, biases, hyper-parameters."""
-    exchange(scan, rules, sums, chain, source, work)
+    visit_swaps(scan, rules, sums, chain, source, work)
     visit_hot(scan, rules, sums, chain, source, work)
     visit_others(scan, rules, sums, chain, source, work)
     visit_biases(scan, rules, sums, chain, source, work)

@@ -12,6 +12,7 @@
 ``line_start[i]``               its threshold lines; of each ``line_values[n, c]`` the value of its levels,
                                 ``line_steps[n, t]`` the step of the coordinates, ``line_constant[n]`` what
                                 the values have beyond the basis, ``line_variable[n]`` the variable
+``pair_index``                  empty: all candidates are listed, nothing asks for the pair of two
 
 ``LevelChain`` has ``blocks`` beside what a chain has. ``theta[a]`` of a block is its strength (11.3); the
 matrix of an inactive candidate is zero.
@@ -37,7 +38,7 @@ from edgewise.kernels.slabs import slab_mean, slab_precision
 LevelRules = namedtuple(
     "LevelRules",
     "levels dims scores offset projection gram centres bias_start weight_start block_start line_start "
-    "line_values line_steps line_constant line_variable prior",
+    "line_values line_steps line_constant line_variable pair_index prior",
 )
 LevelChain = namedtuple("LevelChain", "theta bias hyper graph stream tallies counters blocks")
 LevelWork = namedtuple("LevelWork", "lines sums noise features precision curvature vectors")

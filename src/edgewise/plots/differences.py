@@ -221,7 +221,27 @@ def difference_forest(
 def group_networks(
     source: Any, *, between: Sequence[Any] | None = None, thresholds: tuple[float, float] = (3, 10)
 ) -> Figure:
-    """Draw the networks of two groups and the network of their differences side by side, in one layout."""
+    """Draw the networks of two groups and the network of their differences side by side, in one layout.
+
+    Parameters
+    ----------
+    source, between, thresholds
+        As of :func:`difference_network`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import SpikeSlabMRF, plots
+    >>> rng = np.random.default_rng(0)
+    >>> X, city = rng.random((100, 3)) < 0.5, rng.random(100) < 0.5
+    >>> model = SpikeSlabMRF(random_state=1, progress=False, max_draws=2000).fit(X, groups=city)
+    >>> [ax.get_title() for ax in plots.group_networks(model).axes][:2]
+    ['group: False', 'group: True']
+    """
     from matplotlib.figure import Figure
 
     posterior = as_posterior(source)
