@@ -102,6 +102,12 @@ def rows_of(source: Any, **options: Any) -> np.ndarray:
     return np.asarray(data.values(0, data.n_rows), np.uint8)
 
 
+def votes() -> np.ndarray:
+    """Roll calls in which the 99 senators who hardly ever missed one all voted."""
+    left_out = ["rollcall", "CORZINE (D NJ)", "MENENDEZ (D NJ)"]
+    return rows_of(data_directory() / "binary" / "senate109.csv.gz", missing="drop", drop_columns=left_out)
+
+
 def pixels(rows: int) -> np.ndarray:
     from edgewise import datasets
 
@@ -132,6 +138,7 @@ CASES: dict[str, Any] = {
 CASES |= {f"block, N={rows:,}": lambda n=rows: block(n) for rows in (100, 1000, 100_000)}
 CASES |= {"adhd": lambda: table("adhd", 14), "votes": lambda: table("house_votes_84", 16)}
 CASES |= {f"digits, N={rows:,}": lambda n=rows: pixels(n) for rows in (400, 1797)}
+CASES |= {"senate109": votes}
 CASES |= {"amgut1": lambda: rows_of(data_directory() / "binary" / "amgut1_presence.csv.gz")}
 CASES |= {f"MNIST patch, N={rows:,}": lambda n=rows: patch(n) for rows in (100, 1000, 60_000)}
 CASES |= {name: lambda n=name: shared(n) for name in ("nltcs", "plants", "accidents", "bnetflix", "dna")}
