@@ -368,7 +368,7 @@ def test_oracles_against_the_partition_function(order):
     members = Features.up_to(p, order).members
     states = AllStates(np.zeros(1 << p), np.zeros(1 << p))
     room = Elimination(elimination_room(p, len(members), 1 << 12))
-    tight = Elimination(elimination_room(p, len(members), 16))
+    tight = Elimination(elimination_room(p, len(members), 4))
     for active in (0, 1, 6, len(members)):
         listed = rng.permutation(len(members))
         theta, bias = rng.normal(0, 2, len(members)), rng.normal(0, 2, p)

@@ -27,8 +27,11 @@ from edgewise.kernels.ordering import plan_elimination
 EliminationRoom = namedtuple(
     "EliminationRoom",
     "limit rows orders keys degree position rank ranked bits begin near child sibling placed after reach "
-    "factor zero one index start vacant link pool",
+    "factor zero one index start vacant link pool kept held field",
 )
+
+# Variables that are held, of a graph that is too wide otherwise: at each of their states the rest is summed.
+MOST_HELD = 3
 
 # Products of a table stay within exp(-SAFE) and exp(SAFE); floating point numbers end at exp(709).
 SAFE = 600.0
@@ -70,6 +73,9 @@ def elimination_room(n_variables: int, n_candidates: int, max_cells: int) -> Eli
         vacant=np.zeros(bag + 1, np.int64),
         link=np.zeros(n_variables, np.int64),
         pool=np.zeros(half),
+        kept=np.zeros(max(1, n_candidates), np.int64),
+        held=np.zeros(MOST_HELD, np.int64),
+        field=np.zeros(n_variables),
     )
 
 
@@ -459,21 +465,106 @@ def eliminate_in_logs(bias, theta, listed, members, order, room):
 
 
 @kernel
+def eliminate(bias, theta, listed, members, which, room):
+    """Log Z along an order whose bags are laid out and whose candidates are placed."""
+    order = room.orders[which]
+    if products_are_safe(bias, theta, listed, members, order, room):
+        return eliminate_in_products(bias, theta, listed, members, order, room)
+    return eliminate_in_logs(bias, theta, listed, members, order, room)
+
+
+@kernel
+def hold_one(held, count, members, room):
+    """Hold the variable with most of the pairs ``kept[:count]``: they go behind the others; how many stay."""
+    degree = room.degree
+    for i in range(degree.shape[0]):
+        degree[i] = 0
+    for n in range(count):
+        degree[members[room.kept[n], 0]] += 1
+        degree[members[room.kept[n], 1]] += 1
+    busiest = 0
+    for i in range(1, degree.shape[0]):
+        busiest = i if degree[i] > degree[busiest] else busiest
+    room.held[held] = busiest
+    n = 0
+    while n < count:
+        a = room.kept[n]
+        if members[a, 0] == busiest or members[a, 1] == busiest:
+            count -= 1
+            room.kept[n], room.kept[count] = room.kept[count], a
+        else:
+            n += 1
+    return count
+
+
+@kernel
+def field_of(state, held, bias, theta, inside, count, members, room):
+    """The log potential of a state of the held variables, and the biases that it leaves to the others."""
+    potential = 0.0
+    for i in range(bias.shape[0]):
+        room.field[i] = bias[i]
+    for n in range(inside, count):
+        a = room.kept[n]
+        i, j = members[a, 0], members[a, 1]
+        first, second = -1, -1
+        for h in range(held):
+            first = h if room.held[h] == i else first
+            second = h if room.held[h] == j else second
+        if first >= 0 and second >= 0:
+            potential += theta[a] if (state >> first) & (state >> second) & 1 else 0.0
+        elif first >= 0:
+            room.field[j] += theta[a] if (state >> first) & 1 else 0.0
+        else:
+            room.field[i] += theta[a] if (state >> second) & 1 else 0.0
+    for h in range(held):
+        potential += bias[room.held[h]] if (state >> h) & 1 else 0.0
+        # Alone and undecided it adds log 2, which is taken off.
+        room.field[room.held[h]] = 0.0
+        potential -= math.log(2.0)
+    return potential
+
+
+@kernel
+def log_partition_by_holding(bias, theta, listed, count, members, room):
+    """Log Z of pairs that are too wide, with the sum over some busy variables outermost (3.9), and its cells.
+
+    NaN where holding as many as :data:`MOST_HELD` does not make the rest narrow enough.
+    """
+    for n in range(count):
+        room.kept[n] = listed[n]
+    inside, cells = count, room.limit + 1
+    for h in range(MOST_HELD):
+        inside = hold_one(h, inside, members, room)
+        which, cells = plan_elimination(room.kept, inside, members, room)
+        if cells <= room.limit:
+            held = h + 1
+            lay_out_bags(which, room)
+            place_candidates(room.kept, inside, members, room)
+            total = -math.inf
+            for state in range(1 << held):
+                potential = field_of(state, held, bias, theta, inside, count, members, room)
+                part = eliminate(room.field, theta, room.kept, members, which, room)
+                total = potential + part if state == 0 else log_add_exp(total, potential + part)
+            return total, cells << held
+    return math.nan, cells
+
+
+@kernel
 def log_partition_by_elimination(bias, theta, listed, count, members, room):
     """Log Z of the model of the active candidates ``listed[:count]`` by (3.3) and (3.4), and its cells.
 
-    Log Z is NaN where the cells pass the limit of the room, a matter of the graph alone: neither of
-    parameters nor of the order of the list. The cells then are those counted when the limit was passed.
+    Graphs of pairs whose cells pass the limit of the room are summed in parts (3.9). Log Z is NaN where the
+    parts pass it too, a matter of the graph alone: neither of parameters nor of the order of the list. The
+    cells then are those counted when the limit was passed.
     """
     which, cells = plan_elimination(listed, count, members, room)
     if cells > room.limit:
-        return math.nan, cells
+        if members.shape[1] > 2:
+            return math.nan, cells
+        return log_partition_by_holding(bias, theta, listed, count, members, room)
     lay_out_bags(which, room)
     place_candidates(listed, count, members, room)
-    order = room.orders[which]
-    if products_are_safe(bias, theta, listed, members, order, room):
-        return eliminate_in_products(bias, theta, listed, members, order, room), cells
-    return eliminate_in_logs(bias, theta, listed, members, order, room), cells
+    return eliminate(bias, theta, listed, members, which, room), cells
 
 
 @entry
