@@ -32,8 +32,15 @@ SET_SIZES = (3, 4, 6)
 RIVAL_CORRELATION = 0.1
 RIVAL_SHARE = 0.3
 SELDOM = 0.01
+# What a particle of a snapshot is worth in independent ones; with so many of those for every active parameter
+# their covariances stand alone, before they are weighed against those of so many rows.
+SNAPSHOT_WORTH, ENOUGH, ROWS_COUNTED = 0.1, 10.0, 16_384
 # Sweeps of the walk on a new surrogate that shows which positions are rivals.
 REHEARSED = 1000
+# A long sweep is rehearsed less often, in so many steps together, but so often at least.
+REHEARSED_STEPS, FEWEST_REHEARSED = 1_500_000, 250
+# Rivals are looked for among so many positions, the most uncertain ones.
+MOST_UNCERTAIN = 1000
 REHEARSAL_SEED = 7
 
 Arrays = dict[str, np.ndarray]
@@ -46,13 +53,20 @@ def surrogate_arrays(
     particles: int,
     counts: int,
     rehearse: bool,
+    with_rows: bool = False,
 ) -> Arrays:
-    """The averaged quadratic (10.1) as a regression with the biases integrated out (10.2), (10.3)."""
+    """The averaged quadratic (10.1) as a regression with the biases integrated out (10.2), (10.3).
+
+    `with_rows`: while particles are few for the parameters, the rows take part in the covariances.
+    """
     from threadpoolctl import threadpool_limits
 
     # On one thread the sums have one order, whatever the machine has to offer.
     with threadpool_limits(1):
         phis, means, covariance, occupied = _averages(sums, particles, counts)
+        if with_rows:
+            kept = sum(int(part["filled"][1]) for part in sums)
+            _add_rows(problem, candidates, covariance, kept * particles, float(occupied.sum()))
         bend(float(problem.statistics.n_rows), phis, means, covariance)
         return _regression(
             problem, candidates, phis.mean(axis=0), means.mean(axis=0), covariance, occupied, rehearse
@@ -79,6 +93,44 @@ def _averages(
     covariance = snapshots.T @ snapshots
     covariance_of(products, covariance, float(particles), float(kept), covariance)
     return phi, mean, covariance, occupied
+
+
+def _add_rows(problem: Problem, candidates: np.ndarray, C: np.ndarray, seen: int, active: float) -> None:
+    """Covariances of features over the rows, weighed against those over so many particles (10.12)."""
+    from edgewise.engines.start import has_many_rows
+
+    samples = SNAPSHOT_WORTH * seen
+    if samples > ENOUGH * active or not has_many_rows(problem):
+        return
+    found = _covariance_of_rows(problem, candidates)
+    if found is None:
+        return
+    rows, theirs = found
+    C *= samples / (samples + rows)
+    C += rows / (samples + rows) * theirs
+
+
+def _covariance_of_rows(problem: Problem, candidates: np.ndarray) -> tuple[int, np.ndarray] | None:
+    """How many rows were counted, and covariances of all features over them; None without rows."""
+    from edgewise.data.table import BinaryData
+    from edgewise.kernels.bits import BITS
+    from edgewise.kernels.moments import count_rows, covariance_of
+
+    data = problem.rows
+    if not isinstance(data, BinaryData) or problem.blanks is not None:
+        return None
+    n = min(data.n_rows, ROWS_COUNTED) // BITS * BITS
+    rng = np.random.default_rng(REHEARSAL_SEED)
+    chance = None if data.weights is None else data.weights / data.weights.sum()
+    chosen = np.sort(rng.choice(data.n_rows, n, replace=chance is not None, p=chance))
+    X = np.ascontiguousarray(data.values(0, data.n_rows)[chosen].T.astype(np.float32))
+    size = problem.features.n_variables + len(candidates)
+    counts, products = np.zeros(size, np.int32), np.zeros((size, size), np.int32)
+    members = np.ascontiguousarray(problem.features.members[candidates])
+    count_rows(X, members, np.zeros((size, n // BITS), np.uint64), counts, products)
+    squares = np.outer(counts.astype(float), counts)
+    covariance_of(products, squares, float(n), 1.0, squares)
+    return n, squares
 
 
 def bend(rows: float, phis: np.ndarray, means: np.ndarray, C: np.ndarray) -> None:
@@ -269,23 +321,31 @@ def _rehearse(problem: Problem, arrays: Arrays) -> np.ndarray:
     walker = empty_walker(len(candidates), problem.features.n_variables)
     walker.slope[:] = arrays["pull"]
     surrogate = Surrogate(*(arrays[name] for name in Surrogate._fields))
-    trace = np.zeros((REHEARSED, len(candidates)), np.bool_)
     steps = max(1, round(float(arrays["sweep"][0])))
+    rows = int(np.clip(REHEARSED_STEPS // steps, FEWEST_REHEARSED, REHEARSED))
+    trace = np.zeros((rows, len(candidates)), np.bool_)
     stream = scalar_stream(np.random.SeedSequence(REHEARSAL_SEED))
     walk(steps, hyper, prior_rules(prior), prior.status, surrogate, walker, stream, trace)
-    return trace[REHEARSED // 5 :]
+    return trace[rows // 5 :]
+
+
+def _uncertain(occupied: np.ndarray) -> np.ndarray:
+    """Positions whose indicators are open, the most uncertain ones where there are many."""
+    found = np.flatnonzero((occupied > SELDOM) & (occupied < 1 - SELDOM))
+    order = np.argsort(np.abs(occupied[found] - 0.5), kind="stable")
+    return np.sort(found[order[:MOST_UNCERTAIN]])
 
 
 def _by_features(precision: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Uncertain positions and how much their features are correlated under the surrogate."""
-    uncertain = np.flatnonzero((occupied > SELDOM) & (occupied < 1 - SELDOM))
+    uncertain = _uncertain(occupied)
     own = 1 / np.sqrt(np.diag(precision)[uncertain])
     return uncertain, np.abs(precision[np.ix_(uncertain, uncertain)]) * own * own[:, None]
 
 
 def _by_indicators(trace: np.ndarray, occupied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Uncertain positions and how much their indicators are correlated along a walk."""
-    uncertain = np.flatnonzero((occupied > SELDOM) & (occupied < 1 - SELDOM))
+    uncertain = _uncertain(occupied)
     return uncertain, np.abs(np.atleast_2d(np.corrcoef(trace[:, uncertain], rowvar=False)))
 
 

@@ -125,12 +125,21 @@ def _suits_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
     return min(order.cells for order in orders) <= WIDEST_FIT
 
 
+def _suits_surrogate(problem: Problem, settings: Mapping[str, Any]) -> bool:
+    """Whether rows are so many for the candidates that a quadratic knows all couplings together."""
+    from edgewise.engines.start import has_many_rows
+    from edgewise.engines.stretch import fits_in_memory
+
+    plain = not problem.features.unlisted and problem.features.max_order <= 2 and not problem.strata
+    return plain and _knows(settings) and has_many_rows(problem) and fits_in_memory(problem)
+
+
 def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple[str, str]:
     """Engine for ``"auto"`` and the reason, as a sentence.
 
     Beyond the table of states, stretches on a surrogate decided by elimination are best where the rows are
-    many for the edges that a rough fit finds; particles where they are few. Settings that only the particle
-    engine has choose it.
+    many for the edges that a rough fit finds; the surrogate alone where graphs are dense and rows more than
+    candidates; particles where they are few. Settings that only the particle engine has choose it.
 
     A decision of the exact engine passes over the 2^p states, one of the particle engine over about three
     particles per row (never fewer than a few hundred). Measured per effective draw, a particle costs as much
@@ -166,6 +175,12 @@ def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple
             return "exact", (
                 f"With {p} variables the 2^{p} states are too many to sum one by one, but with {rows:,.0f} "
                 "rows for few edges the sum can be taken along the graph, one variable after another."
+            )
+        if _suits_surrogate(problem, settings or {}):
+            return "surrogate", (
+                f"With {p} variables the 2^{p} states are too many to sum and the graphs too dense to "
+                f"eliminate, but {rows:,.0f} rows are enough for a Gaussian surrogate of the posterior to stand "
+                "for them (the likelihood to second order, its error measured)."
             )
         return "particle", (
             f"With {p} variables the 2^{p} states are too many to sum; particles stand for them."

@@ -312,10 +312,14 @@ class LineEngine(ChainEngine):
         coupling, bias, states = rough_fit(self.problem, rng.uniform(*REACH), n, rng)
         if np.count_nonzero(coupling) > 2 * most * len(bias):
             return None
+        self._start_at(coupling, bias)
+        return states
+
+    def _start_at(self, coupling: np.ndarray, bias: np.ndarray) -> None:
+        """Make the couplings (p, p) that are not zero, and the biases, those of the chain."""
         found = np.nonzero(np.triu(coupling, 1))
         self._activate(self._rules.pair_index[found], coupling[found])
         self._chain.bias[:] = bias
-        return states
 
     def _renew(self) -> None:
         """Bring the source of means to the present parameters."""

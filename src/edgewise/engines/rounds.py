@@ -1,4 +1,4 @@
-"""Whether a round of learning made things better, told by the states that it met (docs/method.md, 10.11).
+"""Whether a round of learning made things better, and how far it may go (docs/method.md, 10.11, 10.13).
 
 The spread of w over states of the posterior says how good a surrogate is. Along a round whose stretches were
 decided w is known for some states under the surrogate that the chains walked on; what it is there under the
@@ -15,6 +15,11 @@ import numpy as np
 # before. A little more spread is no harm: a surrogate that knows of another mode has it, and gets there.
 TOO_SPREAD = 3.0
 WORSE = 2.0
+# Where nothing decides, a round may move the slopes by so many standard deviations (root mean square) at
+# most, and the rounds end when one has moved them by less than this.
+LARGEST_STEP, SETTLED = 1.0, 0.1
+# Positions active in so few draws are not asked.
+SELDOM = 0.05
 # Of so few states nothing is concluded.
 FEWEST_WEIGHED = 16
 
@@ -56,3 +61,28 @@ def foreseen_spread(made: Arrays, before: Arrays, sums: Sequence[Arrays]) -> flo
     p = len(made["bias_mean"])
     bias, theta = phi[:, :p], phi[:, p:]
     return float(np.std(w + log_surrogate(before, bias, theta) - log_surrogate(made, bias, theta)))
+
+
+def step_of(made: Arrays, before: Arrays) -> float:
+    """How far a round has moved the slopes of the surrogate at the average of its draws (10.13)."""
+    theta = made["phi"][len(made["bias_mean"]) :]
+    asked = np.flatnonzero(made["occupied"] > SELDOM)
+    if not len(asked):
+        return 0.0
+    after, earlier = (
+        part["pull"][asked] - part["precision"][asked].astype(float) @ theta for part in (made, before)
+    )
+    return float(np.sqrt(np.mean((after - earlier) ** 2 / np.diag(made["precision"])[asked])))
+
+
+def shortened(made: Arrays, before: Arrays, step: float) -> dict[str, np.ndarray]:
+    """What a round has made, or what is between it and the one before if that is too long a step (10.13)."""
+    if not step > LARGEST_STEP:
+        return dict(made)
+    share = LARGEST_STEP / step
+    between = {
+        name: ((1 - share) * before[name].astype(float) + share * made[name]).astype(made[name].dtype)
+        for name in ("precision", "pull", "tilt", "bias_mean", "bias_slope", "bias_precision")
+    }
+    inverse = np.linalg.inv(between["bias_precision"])
+    return dict(made) | between | {"bias_root": np.linalg.cholesky((inverse + inverse.T) / 2)}

@@ -27,14 +27,14 @@ from edgewise.engines.cores import choose_core
 from edgewise.engines.knowledge import check_knowledge, first_surrogate
 from edgewise.engines.meter import empty_totals, nearest
 from edgewise.engines.protocol import Problem
-from edgewise.engines.rounds import TOO_SPREAD, is_worse
+from edgewise.engines.rounds import SETTLED, TOO_SPREAD, is_worse, shortened, step_of
 from edgewise.errors import DataError
 from edgewise.kernels import codes
 from edgewise.kernels.codes import FORBIDDEN
 
 # Draws of a chain in the first rounds of warm-up; later ones double.
 FIRST_ROUNDS = (10, 20, 30, 60)
-FEWEST_ROUNDS = 6
+FEWEST_ROUNDS, FEWEST_SETTLED = 6, 4
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
 # After so many rounds stretches are decided, if the surrogate is good enough for that (TOO_SPREAD).
@@ -278,7 +278,13 @@ class StretchEngine(LineEngine):
         rounds = 1 if before is None else int(before["round"][0]) + 1
         problem, sums = typical_sums(problem, states, "singles", "sums")
         made = surrogate_arrays(
-            problem, in_play(problem), contributions, chosen.particles, COUNTS, rounds >= TRUSTED_ROUNDS
+            problem,
+            in_play(problem),
+            contributions,
+            chosen.particles,
+            COUNTS,
+            rounds >= TRUSTED_ROUNDS,
+            not cls.decides,
         )
         weighed = np.concatenate([part["weights"][: int(part["filled"][2])] for part in contributions])
         known = weighed[np.isfinite(weighed)]
@@ -290,7 +296,11 @@ class StretchEngine(LineEngine):
             assert before is not None
             made = {name: before[name] for name in made}
             undone += 1
-        last = is_last(history, rounds, chosen.warm_up)
+        step = math.inf
+        if before is not None and not cls.decides:
+            step = step_of(made, before)
+            made = shortened(made, before, step)
+        last = is_last(history, rounds, chosen.warm_up, step)
         too_wide = float(np.isnan(weighed).mean()) if len(weighed) else 0.0
         # Averages along a chain that is right are right; the surrogate's own miss what it thinks unlikely.
         trusting = (last and too_wide > MOST_TOO_WIDE) or (
@@ -461,9 +471,14 @@ def lengths_of_rounds(longest: int, finished: int) -> list[int]:
     return lengths[: finished + 1]
 
 
-def is_last(spreads: Sequence[float], rounds: int, longest: int) -> bool:
-    """Whether warm-up ends after so many rounds: it was as long as allowed, or more is not worth it."""
+def is_last(spreads: Sequence[float], rounds: int, longest: int, step: float) -> bool:
+    """Whether warm-up ends after so many rounds: it was as long as allowed, or more is not worth it.
+
+    `step` is how far the last round went where nothing decides, infinite where something does.
+    """
     if lengths_of_rounds(longest, rounds - 1)[-1] >= longest:
+        return True
+    if rounds >= FEWEST_SETTLED and step < SETTLED:
         return True
     if rounds < FEWEST_ROUNDS or len(spreads) < 2:
         return False

@@ -33,6 +33,17 @@ class SurrogateEngine(StretchEngine):
     name: ClassVar[str] = "surrogate"
     takes_blanks: ClassVar[bool] = True
 
+    def _start_at_fit(self, n: int, rng: np.random.Generator, most: float) -> np.ndarray | None:
+        """Where rows are many for the candidates, start at a fit of all of them."""
+        from edgewise.engines.start import dense_fit, has_many_rows
+
+        found = dense_fit(self.problem, n, rng) if has_many_rows(self.problem) else None
+        if found is None:
+            return super()._start_at_fit(n, rng, most)
+        coupling, bias, states = found
+        self._start_at(coupling, bias)
+        return states
+
     def _oracle(self) -> Any:
         from edgewise.kernels.oracles import Trust
 

@@ -87,6 +87,14 @@ def add_products(words, counts):
 
 
 @entry
+def count_rows(X, members, words, counts, products):
+    """Add up features, and products of every two of them, over states (p, n) as over particles."""
+    pack_features(X, members, words)
+    add_means(words, counts)
+    add_products(words, products)
+
+
+@entry
 def covariance_of(products, squares, particles, kept, result):
     """Average covariance within snapshots, both triangles, from the lower ones of their summed products.
 
