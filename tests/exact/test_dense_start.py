@@ -1,4 +1,4 @@
-"""Dense graphs with many rows: where chains start, rows in the covariances, and steps that are not too long."""
+"""Dense graphs with many rows: where chains start, rows in the covariances, and short steps."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple
             )
         if _suits_surrogate(problem, settings or {}):
             return "surrogate", (
-                f"With {p} variables the 2^{p} states are too many to sum and the graphs too dense to eliminate, "
-                f"but {rows:,.0f} rows are enough for a Gaussian surrogate of the posterior to stand for them "
+                f"With {p} variables the 2^{p} states are too many to sum and the graphs too dense to take "
+                f"the sum along them, but {rows:,.0f} rows do for a Gaussian surrogate of the posterior "
                 "(the likelihood to second order, its error measured)."
             )
         return "particle", (

@@ -149,7 +149,7 @@ def _climbed(
 
 def has_many_rows(problem: Problem) -> bool:
     """Whether rows are many for the number of candidates, so that no coupling needs to be left out."""
-    free = np.count_nonzero(problem.prior.status <= SEPARATE)
+    free = int(np.count_nonzero(problem.prior.status <= SEPARATE))
     return float(problem.statistics.n_rows) >= max(MANY_ROWS, free)
 
 
