@@ -107,9 +107,12 @@ def approximation_of(posterior: Posterior) -> Approximation | None:
         return Approximation(0.0, 0.0, -1, 0.0, shifts, errors, probes)
     resolution = math.sqrt(float(np.mean(errors[asked] ** 2)))
     typical = math.sqrt(max(0.0, float(np.mean(shifts[asked] ** 2 - errors[asked] ** 2))))
-    sizes = _without_noise(shifts, errors, typical, int(asked.sum()))
+    # First order exaggerates, but no probability is off by more than it could be.
+    room = np.where(shifts > 0, 1.0 - frequency, frequency)
+    sizes = np.minimum(_without_noise(shifts, errors, typical, int(asked.sum())), room)
     where = int(sizes.argmax())
-    return Approximation(typical, float(sizes[where]), where, resolution, shifts, errors, probes)
+    largest = float(sizes[where])
+    return Approximation(min(typical, largest), largest, where, resolution, shifts, errors, probes)
 
 
 def _without_noise(shifts: np.ndarray, errors: np.ndarray, typical: float, count: int) -> np.ndarray:
