@@ -3,11 +3,11 @@
     python -m benchmarks.oracles [growth] [grid] [--stored] [--fresh]   # draws docs/images/oracles.png
 
 `growth`: lattices of 7 x 7 with 1,000 to 1,000,000 rows, decided by elimination: CPU milliseconds per
-effective draw of the median uncertain indicator, and the posterior sd of strong couplings times the root of N,
-relative to 10,000 rows. `grid`: square lattices with several numbers of rows, by each engine: the same cost,
-for the slowest indicator too, and for the surrogate its own measured error beside the root mean square distance
-of its inclusion probabilities from the exact engine's. Warm-up is left out of the costs. Results are stored,
-and computed once.
+effective draw of the median uncertain indicator, and the posterior sd of strong couplings times the root of
+N, relative to 10,000 rows. `grid`: square lattices with several numbers of rows, by each engine: the same
+cost, for the slowest indicator too, and for the surrogate its own measured error beside the root mean square
+distance of its inclusion probabilities from the exact engine's. Warm-up is left out of the costs. Results
+are stored, and computed once.
 """
 
 from __future__ import annotations
