@@ -169,18 +169,24 @@ def measure(python: str, rows: np.ndarray, limit: float) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def chosen_parts() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mixing", description=__doc__.split("\n")[0])
     parser.add_argument("cases", nargs="*", help="parts of the names of the cases to run")
     parser.add_argument("--before", help="Python of the environment to compare with")
     parser.add_argument("--limit", type=float, default=300.0, help="CPU seconds after which a fit ends")
     parser.add_argument("--fresh", action="store_true", help="compute again what is stored")
     parser.add_argument("--stored", action="store_true", help="print what is stored, compute nothing")
-    arguments = parser.parse_args()
-    pythons = {"now": sys.executable} | ({"before": arguments.before} if arguments.before else {})
+    return parser.parse_args()
+
+
+def main(arguments: argparse.Namespace | None = None) -> None:
+    arguments = arguments or chosen_parts()
+    before = getattr(arguments, "before", None)
+    pythons = {"now": sys.executable} | ({"before": before or ""} if before or arguments.stored else {})
     lines = []
+    cases = getattr(arguments, "cases", [])
     for name, make in CASES.items():
-        if arguments.cases and not any(part in name for part in arguments.cases):
+        if cases and not any(part in name for part in cases):
             continue
         for version, python in pythons.items():
             key = f"{name} {version}".replace(",", "").replace("=", "").replace(" ", "_")
@@ -194,7 +200,8 @@ def main() -> None:
             )
             if found is not None:
                 lines.append([name, version, *(found.get(column, math.nan) for column in COLUMNS)])
-                print(*lines[-1], flush=True)
+                if not arguments.stored:
+                    print(*lines[-1], flush=True)
     print(table_of(["data", "version", *COLUMNS], lines))
 
 

@@ -134,26 +134,32 @@ def measure(name: str, engine: str, limit: float) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def chosen_parts() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="of tables; all by default")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--limit", type=float, default=600.0, help="CPU seconds after which a fit ends")
     parser.add_argument("--fresh", action="store_true", help="compute again what is stored")
     parser.add_argument("--stored", action="store_true", help="print what is stored, compute nothing")
-    chosen = parser.parse_args()
+    return parser.parse_args()
+
+
+def main(chosen: argparse.Namespace | None = None) -> None:
+    chosen = chosen or chosen_parts()
+    engine = getattr(chosen, "engine", "auto")
     lines = []
-    for name in chosen.names or TABLES:
-        key = name.replace(" ", "_") + ("" if chosen.engine == "auto" else f"_{chosen.engine}")
+    for name in getattr(chosen, "names", None) or TABLES:
+        key = name.replace(" ", "_") + ("" if engine == "auto" else f"_{engine}")
         found = kept_result(
             "tables",
             key,
-            lambda name=name: None if chosen.stored else measure(name, chosen.engine, chosen.limit),
+            lambda name=name: None if chosen.stored else measure(name, engine, chosen.limit),
             fresh=chosen.fresh and not chosen.stored,
         )
         if found is not None:
             lines.append([name, *(found.get(column, math.nan) for column in (*COLUMNS, *SCORES))])
-            print(*lines[-1], flush=True)
+            if not chosen.stored:
+                print(*lines[-1], flush=True)
     print(table_of(["data", *COLUMNS, *SCORES], lines))
 
 

@@ -18,6 +18,7 @@ from scipy import sparse
 from edgewise.draws.draws import Draws
 from edgewise.engines.blanks import as_made, lean_blanks, typical_sums, wanted_sums
 from edgewise.engines.common import read_settings
+from edgewise.engines.lessons import RoundsEngine
 from edgewise.engines.level_features import (
     answers_of,
     data_sums,
@@ -33,8 +34,6 @@ from edgewise.engines.meter import (
     MOST_NEAR,
     POINTS,
     Meter,
-    empty_totals,
-    is_probed,
     nearest,
     sparse_centre,
     sums_of,
@@ -80,11 +79,13 @@ class LevelSurrogateSettings:
     probes: int = 4
 
 
-class LevelSurrogateEngine(FittedLevelEngine):
+class LevelSurrogateEngine(RoundsEngine, FittedLevelEngine):
     """One chain on the surrogate; see ``engines/protocol.py``. Every chain starts at a rough fit."""
 
     name: ClassVar[str] = "surrogate"
     Settings: ClassVar[type] = LevelSurrogateSettings
+    lesson: ClassVar[str] = "lesson."
+    of_particles: ClassVar[tuple[str, ...]] = SWARM
     takes_levels: ClassVar[bool] = True
     takes_blanks: ClassVar[bool] = True
 
@@ -100,12 +101,6 @@ class LevelSurrogateEngine(FittedLevelEngine):
                 f"{LARGEST_MATRIX:,} are possible. Choose fewer variables, call nominal ones ordinal, merge "
                 "levels, or use engine='particle'."
             )
-        self._knowledge: Mapping[str, np.ndarray] | None = None
-
-    @property
-    def meeting(self) -> int | None:
-        """The iteration at which the chains meet next."""
-        return self.warm_up if self._knowledge is None or not self._knowledge["last"][0] else None
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         rng = np.random.default_rng(seed)
@@ -154,7 +149,7 @@ class LevelSurrogateEngine(FittedLevelEngine):
             np.zeros(largest),
             np.zeros(largest),
         )
-        self._meter: Meter | None = None
+        self._meter = None
         if "probed" in self._arrays:
             self._prepare_meter(own)
 
@@ -269,16 +264,8 @@ class LevelSurrogateEngine(FittedLevelEngine):
             self._blanks, first, iterations, thin, recorder,
         )  # fmt: skip
 
-    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        if self._meter is None:
-            return self._walk_on(self._after_warm_up(), iterations, thin, recorder)
-        first = self._after_warm_up()
-        for done in range(first, first + iterations):
-            if not self._walk_on(done, 1, thin, recorder):
-                return done - first
-            if is_probed(done + 1, self.settings.probes):
-                self._probe()
-        return iterations
+    def _measures(self) -> bool:
+        return self.settings.probes > 0 and len(self._candidates) > 0
 
     @classmethod
     def pool(
@@ -318,36 +305,6 @@ class LevelSurrogateEngine(FittedLevelEngine):
             "last": np.array([last]),
             "end": np.array([int(states[0]["iteration"])]),
         }
-
-    @classmethod
-    def restore(
-        cls,
-        problem: Problem,
-        settings: Mapping[str, Any] | None,
-        state: Mapping[str, np.ndarray],
-        knowledge: Mapping[str, np.ndarray] | None = None,
-    ) -> Any:
-        """Rebuild a chain from :meth:`state` and what the chains know together."""
-        self = cls._unpacked(problem, settings, state)
-        self._knowledge = knowledge
-        fresh = knowledge is not None and int(knowledge["round"][0]) > int(state["round"][0])
-        if fresh:
-            assert knowledge is not None
-            self._arrays["round"] = np.array(knowledge["round"])
-        self._bind()
-        self._derive()
-        if fresh and self.iteration < self.warm_up:
-            self._learn_anew()
-        elif fresh:
-            learning = [name for name in self._arrays if name.startswith("lesson.")]
-            measures = self.settings.probes > 0 and len(self._candidates) > 0
-            for name in learning if measures else (*SWARM, *learning):
-                del self._arrays[name]
-            self._end_warm_up()
-            if measures:
-                self._arrays["probed"] = empty_totals(len(self._candidates))
-                self._derive()
-        return self
 
     @classmethod
     def check_knowledge(cls, problem: Problem, knowledge: Mapping[str, np.ndarray]) -> None:

@@ -22,10 +22,11 @@ import numpy as np
 from edgewise.draws.draws import Draws
 from edgewise.engines.averages import surrogate_arrays
 from edgewise.engines.blanks import lean_blanks, typical_sums, wanted_sums
-from edgewise.engines.common import LineEngine, read_settings
+from edgewise.engines.common import read_settings
 from edgewise.engines.cores import choose_core
 from edgewise.engines.knowledge import check_knowledge, first_surrogate
-from edgewise.engines.meter import empty_totals, nearest
+from edgewise.engines.lessons import RoundsEngine
+from edgewise.engines.meter import nearest
 from edgewise.engines.protocol import Problem
 from edgewise.engines.rounds import SETTLED, TOO_SPREAD, is_worse, shortened, step_of
 from edgewise.errors import DataError
@@ -95,7 +96,7 @@ class StretchSettings:
     probes: int = 1
 
 
-class StretchEngine(LineEngine):
+class StretchEngine(RoundsEngine):
     """One chain of stretches; see ``engines/protocol.py``.
 
     Every chain starts at a rough fit, whatever `start` says: far from the posterior there is nothing that
@@ -103,6 +104,8 @@ class StretchEngine(LineEngine):
     """
 
     Settings: ClassVar[type] = StretchSettings
+    lesson: ClassVar[str] = "moments."
+    of_particles: ClassVar[tuple[str, ...]] = ("X", "lanes")
     decides: ClassVar[bool] = False
 
     def _prepare(self, problem: Problem, settings: Mapping[str, Any] | None) -> None:
@@ -117,12 +120,6 @@ class StretchEngine(LineEngine):
                 raise DataError(f"{name} must be at least 1 for the {self.name} engine, not {value}.")
         self._candidates = in_play(problem)
         self._members = np.ascontiguousarray(problem.features.members[self._candidates])
-        self._knowledge: Mapping[str, np.ndarray] | None = None
-
-    @property
-    def meeting(self) -> int | None:
-        """The iteration at which the chains meet next."""
-        return self.warm_up if self._knowledge is None or not self._knowledge["last"][0] else None
 
     def _begin(self, seed: np.random.SeedSequence, start: str) -> None:
         from edgewise.kernels.random import lane_streams
@@ -227,9 +224,6 @@ class StretchEngine(LineEngine):
         school = School(arrays["X"], arrays["lanes"], lesson, moments, scratch[0], scratch[1])
         self._perform(codes.LEARN, school, self._after_warm_up(), draws, -1, self._recorder(0, 0))
 
-    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        return self._walk_on(self._after_warm_up(), iterations, thin, recorder)
-
     def _walk_on(self, first: int, iterations: int, thin: int, recorder: Any) -> int:
         """Iterations, the first of them counted from the end of warm-up; how many there was room for."""
         return self._perform(codes.WALK, self._empty_school(), first, iterations, thin, recorder)
@@ -270,9 +264,9 @@ class StretchEngine(LineEngine):
         before: Mapping[str, np.ndarray] | None,
     ) -> dict[str, np.ndarray]:
         """What the chains, met in these states, know together, and whether they go on learning."""
-        prefix = "moments."
         contributions = [
-            {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)} for state in states
+            {k.removeprefix(cls.lesson): v for k, v in state.items() if k.startswith(cls.lesson)}
+            for state in states
         ]
         chosen = read_settings(cls.Settings, cls.name, settings)
         rounds = 1 if before is None else int(before["round"][0]) + 1
@@ -333,42 +327,15 @@ class StretchEngine(LineEngine):
             "end": np.array([int(states[0]["iteration"])]),
         }
 
-    @classmethod
-    def restore(
-        cls,
-        problem: Problem,
-        settings: Mapping[str, Any] | None,
-        state: Mapping[str, np.ndarray],
-        knowledge: Mapping[str, np.ndarray] | None = None,
-    ) -> Any:
-        """Rebuild a chain from :meth:`state` and what the chains know together."""
-        self = cls._unpacked(problem, settings, state)
-        self._knowledge = knowledge
-        fresh = knowledge is not None and int(knowledge["round"][0]) > int(state["round"][0])
-        if fresh:
-            assert knowledge is not None
-            self._arrays["round"] = np.array(knowledge["round"])
-            self._learn_anew()
-        self._bind()
-        self._derive()
-        if fresh and not self._decider.trusting:
+    def _go_on(self) -> None:
+        if not self._decider.trusting:
             self._weigh()
-        if fresh and self.iteration >= self.warm_up:
-            learning = [name for name in self._arrays if name.startswith("moments.")]
-            for name in learning if self._measures() else ("X", "lanes", *learning):
-                del self._arrays[name]
-            self._end_warm_up()
-            if self._measures():
-                self._arrays["probed"] = empty_totals(len(self._candidates))
-                # Where the particles are.
-                self._arrays["way.bias"] = self._chain.bias.copy()
-                self._arrays["way.theta"] = self._chain.theta.copy()
-                self._derive()
-        return self
+        super()._go_on()
 
-    def _measures(self) -> bool:
-        """Whether it measures how far its surrogate is off."""
-        return False
+    def _begin_measuring(self) -> None:
+        # Where the particles are.
+        self._arrays["way.bias"] = self._chain.bias.copy()
+        self._arrays["way.theta"] = self._chain.theta.copy()
 
     @classmethod
     def check_knowledge(cls, problem: Problem, knowledge: Mapping[str, np.ndarray]) -> None:

@@ -14,7 +14,6 @@ from edgewise.engines.blanks import as_made
 from edgewise.engines.meter import (
     POINTS,
     Meter,
-    is_probed,
     shift_of_pairs,
     sparse_centre,
     sums_of,
@@ -54,7 +53,7 @@ class SurrogateEngine(StretchEngine):
 
     def _derive(self) -> None:
         super()._derive()
-        self._meter: Meter | None = None
+        self._meter = None
         if "probed" not in self._arrays:
             return
         from edgewise.kernels.graph import empty_graph
@@ -84,17 +83,6 @@ class SurrogateEngine(StretchEngine):
         n = self.settings.particles
         present = self._arrays["way.bias"], self._arrays["way.theta"]
         self._way = empty_way(graph, self._candidates, (bias, theta), present, n, sweeps, POINTS)
-
-    def _run(self, iterations: int, thin: int, recorder: Any) -> int:
-        if self._meter is None:
-            return super()._run(iterations, thin, recorder)
-        first = self._after_warm_up()
-        for done in range(first, first + iterations):
-            if not self._walk_on(done, 1, thin, recorder):
-                return done - first
-            if is_probed(done + 1, self.settings.probes):
-                self._probe()
-        return iterations
 
     def _probe(self) -> None:
         """Measure w of the present state."""

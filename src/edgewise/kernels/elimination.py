@@ -31,7 +31,7 @@ EliminationRoom = namedtuple(
 )
 
 # Variables that are held, of a graph that is too wide otherwise: at each of their states the rest is summed.
-MOST_HELD = 3
+MOST_HELD = 5
 
 # Products of a table stay within exp(-SAFE) and exp(SAFE); floating point numbers end at exp(709).
 SAFE = 600.0

@@ -307,8 +307,8 @@ class Posterior(Basis):
         fewest : float
             Effective draws that the weights have to leave of the slowest quantity.
         **options
-            How to run new chains, as of :class:`SpikeSlabMRF <edgewise.SpikeSlabMRF>` (``target_error``,
-            ``max_time``, ``n_jobs`` ...).
+            How to run new chains, as of :class:`SpikeSlabMRF <edgewise.SpikeSlabMRF>` (``max_time``,
+            ``n_jobs`` ...). Their ``target_error`` is 0.04 unless given: enough for verdicts.
 
         Examples
         --------

@@ -133,6 +133,23 @@ def log_prior(prior: ResolvedPrior, draws: Draws, dimension: np.ndarray) -> np.n
     return np.where(impossible, -np.inf, total)
 
 
+def _spread(log_weight: np.ndarray) -> np.ndarray:
+    """Log weights in order; equal ones, as those of graphs of one size, spread up to the next larger value.
+
+    Examples
+    --------
+    >>> _spread(np.array([1.0, 0.0, 0.0, 3.0]))
+    array([0. , 0.5, 1. , 3. ])
+    """
+    values, count = np.unique(np.round(log_weight, 9), return_counts=True)
+    if not np.isfinite(values).all() or len(values) == len(log_weight):
+        return np.sort(log_weight)
+    gap = np.append(np.diff(values), values[-1] - values[-2] if len(values) > 1 else 0.0)
+    place = np.arange(len(log_weight)) - np.repeat(np.cumsum(count) - count, count)
+    result: np.ndarray = np.repeat(values, count) + np.repeat(gap / count, count) * place
+    return result
+
+
 def tail_shape(log_weight: np.ndarray) -> float:
     """Shape of the tail of importance weights, by the estimator of Zhang & Stephens (2009).
 
@@ -144,7 +161,7 @@ def tail_shape(log_weight: np.ndarray) -> float:
     >>> tail_shape(1.2 * rng.standard_exponential(4000)) > 0.8
     True
     """
-    ordered = np.sort(log_weight)
+    ordered = _spread(log_weight)
     count = len(ordered)
     size = int(min(0.2 * count, 3 * math.sqrt(count)))
     if size < 5:

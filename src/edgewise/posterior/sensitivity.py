@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from edgewise.run.chains import RunResult
 
 # Fewest effective draws that weights may leave of the slowest quantity.
-FEWEST = 200.0
+FEWEST = 100.0
+# Largest Monte Carlo error of a probability that verdicts under another prior need, and draws before a look.
+COARSE, EARLY = 0.04, 250
 # Beyond it the tail of the weights is too heavy for their mean to settle (Vehtari et al. 2024).
 LARGEST_TAIL = 0.7
 REWEIGHTED, NEW, REFUSED, OWN = "reweighted", "new chains", "refused", "as fitted"
@@ -291,6 +293,8 @@ def _new_chains(
         "progress": False,
         "seed": [_seed_of(posterior), 1 + number],
         "settings": dict(posterior.info.get("settings") or {}),
+        "target_error": COARSE,
+        "min_draws": min(EARLY, int(options.get("max_draws", EARLY))),
         **options,
     }
     chosen = RunOptions(engine=str(posterior.info.get("engine", "auto")), chains=posterior.n_chains, **given)
