@@ -17,8 +17,10 @@ from truth import Truth, enumerate_posterior
 from broken import Exposed, altered
 from edgewise import datasets, exact
 from edgewise.blanks import Patterns, filled_statistics, patterns_of, statistics_of
+from edgewise.data import read_data
 from edgewise.data.table import BinaryData, Data, LevelData
 from edgewise.engines import blanks as keeping
+from edgewise.engines.choose import ELIMINATION, blank_share, choose, resolve
 from edgewise.engines.exact import ExactEngine
 from edgewise.engines.level_surrogate import LevelSurrogateEngine
 from edgewise.engines.particle import ParticleEngine
@@ -27,11 +29,13 @@ from edgewise.engines.stretch import EliminationEngine
 from edgewise.engines.surrogate import SurrogateEngine
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
+from edgewise.fitting import answer, pose
 from edgewise.kernels import chain as chains
 from edgewise.kernels import random, tasks
 from edgewise.kernels.compiling import kernel
 from edgewise.kernels.oracles import AllStates
 from edgewise.priors import FixedInclusion, FixedSlab, NormalBias, Prior
+from edgewise.run.options import RunOptions
 from edgewise.scales import Scale, Scales
 from toy_engine import fingerprint
 
@@ -362,3 +366,24 @@ def test_an_engine_that_does_not_draw_blanks_refuses():
 
     with pytest.raises(DataError, match="takes complete tables only"):
         Other(two_levels(3, Prior(), rows=40))
+
+
+def test_many_blanks_are_left_to_lines():
+    """A surrogate that learns from the cells it draws would run away with them."""
+    rows = exact.sample(datasets.block_model(seed=1), 400, np.random.default_rng(3))
+    blank = blanks_of(rows.shape, 0.3)
+    question = pose(table(rows, blank))
+    problem = question.problem
+    assert blank_share(problem) == pytest.approx(0.3, abs=0.02)
+    assert choose(problem)[0] == "exact"
+    assert resolve("exact", problem) == "exact"
+    assert resolve("exact", pose(table(rows, blanks_of(rows.shape, 0.05))).problem) == ELIMINATION
+    with pytest.raises(DataError, match="30% blank cells would spoil"):
+        resolve("surrogate", problem)
+    options = RunOptions(seed=1, progress=False, min_draws=400, max_draws=400, target_ess=None)
+    found, whole = (answer(part, options)[0] for part in (question, pose(read_data(rows))))
+    assert np.abs(found.edge_values("mean") - whole.edge_values("mean")).max() < 1.5
+    wide = np.tile(rows, (1, 2))[:, :22] ^ (np.random.default_rng(1).random((400, 22)) < 0.3)
+    assert choose(pose(table(wide, blanks_of(wide.shape, 0.3))).problem)[0] == "particle"
+    with pytest.raises(DataError, match="engine='particle'"):
+        resolve("exact", pose(table(wide, blanks_of(wide.shape, 0.3))).problem)

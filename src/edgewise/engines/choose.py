@@ -34,6 +34,9 @@ LARGEST_TABLE = 20
 # measured on tables of 12 to 16 variables, equal with 100 rows, slower below 9 variables.
 FEWEST_IN_STRETCHES = 10
 FEWEST_ROWS_IN_STRETCHES = 200
+# Where more of the cells are blank, those that are drawn and a surrogate learned from them could run away
+# together: a third of them does it, a tenth does no harm. Lines are decided one by one, and cannot.
+MOST_BLANK = 0.1
 
 ENGINES = {
     "exact": "edgewise.engines.exact:ExactEngine",
@@ -48,6 +51,8 @@ def resolve(name: str, problem: Problem, settings: Mapping[str, Any] | None = No
 
     Settings that only one of the two has choose it.
     """
+    if name == "surrogate" and _often_blank(problem):
+        raise DataError(_TOO_BLANK.format(name, blank_share(problem)))
     if not problem.all_binary:
         return {"surrogate": LEVEL_SURROGATE, "particle": LEVEL_PARTICLE}.get(name, name)
     if problem.features.unlisted and name in ENGINES:
@@ -62,9 +67,30 @@ def resolve(name: str, problem: Problem, settings: Mapping[str, Any] | None = No
     if problem.strata:
         return GROUPS if problem.n_groups > 1 else name
     p = problem.features.n_variables
+    if p > LARGEST_TABLE and _often_blank(problem):
+        raise DataError(_TOO_BLANK.format(name, blank_share(problem)))
     if p > LARGEST_TABLE or _few_enough_for_stretches(problem, settings or {}):
         return ELIMINATION
     return name
+
+
+_TOO_BLANK = (
+    "engine={0!r} learns a surrogate of the posterior, which {1:.0%} blank cells would spoil (at most "
+    f"{MOST_BLANK:.0%}); use engine='particle'."
+)
+
+
+def blank_share(problem: Problem) -> float:
+    """Which share of the cells is blank."""
+    patterns = problem.blanks
+    if patterns is None:
+        return 0.0
+    cells = float(problem.statistics.n_rows) * problem.features.n_variables
+    return float(patterns.count @ patterns.n_blanks) / max(cells, 1.0)
+
+
+def _often_blank(problem: Problem) -> bool:
+    return blank_share(problem) > MOST_BLANK
 
 
 def _few_enough_for_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
@@ -75,6 +101,7 @@ def _few_enough_for_stretches(problem: Problem, settings: Mapping[str, Any]) -> 
         and problem.features.max_order <= 2
         and problem.all_binary
         and _knows(settings)
+        and not _often_blank(problem)
     )
 
 
@@ -110,7 +137,7 @@ def _suits_stretches(problem: Problem, settings: Mapping[str, Any]) -> bool:
     from edgewise.engines.stretch import fits_in_memory
 
     features, statistics = problem.features, problem.statistics
-    if features.unlisted:
+    if features.unlisted or _often_blank(problem):
         return False
     few = statistics.n_rows < FEWEST_ROWS
     if few or not fits_in_memory(problem) or not _knows(settings) or features.max_order > 2:
@@ -131,6 +158,7 @@ def _suits_surrogate(problem: Problem, settings: Mapping[str, Any]) -> bool:
     from edgewise.engines.stretch import fits_in_memory
 
     plain = not problem.features.unlisted and problem.features.max_order <= 2 and not problem.strata
+    plain = plain and not _often_blank(problem)
     return plain and _knows(settings) and has_many_rows(problem) and fits_in_memory(problem)
 
 
@@ -150,6 +178,11 @@ def choose(problem: Problem, settings: Mapping[str, Any] | None = None) -> tuple
     if problem.scales is not None and not problem.all_binary:
         from edgewise.engines.levels import MOST_STATES
 
+        if problem.scales.n_states > MOST_STATES and _often_blank(problem):
+            return "particle", (
+                f"The {p} variables have more joint states than can be summed, and of their cells "
+                f"{blank_share(problem):.0%} are blank, too many for a surrogate; particles stand for them."
+            )
         if problem.scales.n_states > MOST_STATES:
             return "surrogate", (
                 f"The {p} variables have more joint states than can be summed; a Gaussian surrogate of the "
