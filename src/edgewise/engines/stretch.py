@@ -58,6 +58,9 @@ KEPT_IN_TOURS = 0.85
 LANES = 64
 FOLLOW = 4
 COUNTS = 8
+# As often again for every so many rows, up to so many times: the number of rows multiplies the noise of their
+# means.
+ROWS_OF_COUNTS, MOST_COUNTS = 100_000, 8
 # Sums of products are whole numbers in 32 bits, one for every two features.
 LARGEST_MATRIX = 1.6e8
 
@@ -216,7 +219,7 @@ class StretchEngine(RoundsEngine):
         lesson = Lesson(
             moves=self._knowledge is not None,
             follow=FOLLOW,
-            counts=COUNTS,
+            counts=counts_of(self.problem),
             snapshot_every=-(-length // snapshots_of(length)),
             weigh_every=max(1, length // WEIGHED),
         )
@@ -276,7 +279,7 @@ class StretchEngine(RoundsEngine):
             in_play(problem),
             contributions,
             chosen.particles,
-            COUNTS,
+            counts_of(problem),
             rounds >= TRUSTED_ROUNDS,
             not cls.decides,
         )
@@ -404,6 +407,11 @@ def room_of_this_thread(p: int, candidates: int, cells: int) -> Any:
     if getattr(_rooms, "key", None) != key:
         _rooms.key, _rooms.room = key, elimination_room(*key)
     return _rooms.room
+
+
+def counts_of(problem: Problem) -> int:
+    """Sweeps of the particles that are counted at a draw of warm-up."""
+    return COUNTS * min(MOST_COUNTS, max(1, -int(-problem.statistics.n_rows // ROWS_OF_COUNTS)))
 
 
 def in_play(problem: Problem) -> np.ndarray:

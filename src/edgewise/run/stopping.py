@@ -22,6 +22,7 @@ from edgewise.run.options import MINIMUM_DRAWS, TARGET_ESS, RunOptions
 FIRST_LOOK = 100
 GROWTH = 1.25
 R_HAT_LIMIT = 1.01
+COARSEST = 4.0  # times as far from one R-hat may be where errors may be larger than they are by default
 R_HAT_APART = 1.2  # from here on chains stay in different graphs for long
 
 QUANTITIES = {
@@ -86,14 +87,19 @@ def goal(options: RunOptions) -> Goal | None:
     --------
     >>> goal(RunOptions())
     Goal(ess=400, error=0.02, r_hat=1.01)
+    >>> round(goal(RunOptions(target_error=0.03)).r_hat, 4)
+    1.0225
     >>> goal(RunOptions(target_ess=1000))
     Goal(ess=1000.0, error=inf, r_hat=1.01)
     """
     if options.target_ess is None:
         return None
     if isinstance(options.target_ess, str):
-        # The light wants TARGET_ESS; whoever asks for less precision than that implies is not made to wait.
-        return Goal(min(TARGET_ESS, 0.25 / options.target_error**2), options.target_error)
+        # The light wants TARGET_ESS; whoever asks for less precision than that implies is not made to wait,
+        # neither for draws nor for chains to agree more closely than such draws can show.
+        error = options.target_error
+        coarser = min(max(1.0, (error / RunOptions.target_error) ** 2), COARSEST)
+        return Goal(min(TARGET_ESS, 0.25 / error**2), error, 1.0 + (R_HAT_LIMIT - 1.0) * coarser)
     return Goal(float(options.target_ess))
 
 
