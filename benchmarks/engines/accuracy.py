@@ -16,7 +16,7 @@ from edgewise.draws import Draws
 
 CHAINS = 2
 # A run ends when its own error in the inclusion probabilities is this small, or at the limit.
-TARGET_ERROR = 0.006
+TARGET_ERROR = 0.005
 CPU_LIMIT = 200.0
 LIMITS = {"pip_rms": 0.01, "pip_max": 0.04, "mean": 0.05, "sd": 0.03, "p0": 0.02, "sigma0": 0.02}
 

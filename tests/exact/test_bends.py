@@ -76,11 +76,35 @@ def test_the_core_is_narrow():
     thetas[:, certain] = 1.0
     for row in thetas:
         row[rng.choice(len(candidates), 40)] = 0.3
-    core, inner = cores.choose_core(features, candidates, occupied, thetas, 1000, 1 << 24)
+    core, inner, whole = cores.choose_core(features, candidates, occupied, thetas, 1000, 1 << 24)
     assert sorted(np.flatnonzero(core)) == sorted(certain)
     assert inner >= cores.FEWEST
+    assert whole > cores.CHEAP
     # Without the long ones there is no need of a core.
     thetas[:, occupied < 1] = 0.0
-    core, inner = cores.choose_core(features, candidates, occupied, thetas, 1000, 1 << 24)
+    core, inner, whole = cores.choose_core(features, candidates, occupied, thetas, 1000, 1 << 24)
     assert inner == 0
+    assert whole <= cores.CHEAP
     assert core.all()
+
+
+def test_lines_are_flattened_as_far_as_the_matrix_stays_definite():
+    """Of four features three are nearly parallel; two lines want to be flatter, one hardly."""
+    rng = np.random.default_rng(4)
+    matrix = np.cov(rng.normal(size=(4, 50)) + 3 * rng.normal(size=50) * np.array([[1], [1], [1], [0]]))
+    own = np.diag(matrix)
+
+    def line(flatter):
+        wanted = np.array([-0.4, -0.4, -0.001, 0.3]) * own
+        change = np.maximum(wanted, -flatter * own)
+        return change, change, change
+
+    found = bends.as_flat_as_possible(line, matrix, np.arange(4))[2]
+    assert found[3] == 0.3 * own[3]
+    # What hardly changes keeps its precision; the others share what the matrix can bear, or have none.
+    assert found[2] == 0
+    np.testing.assert_allclose(found[:2] / own[:2], found[0] / own[0])
+    assert np.linalg.eigvalsh(matrix + np.diag(np.minimum(found, 0))).min() > 0
+    shares = [*bends.LESS_FLAT, 0.0]
+    larger = shares[shares.index(round(-found[0] / own[0], 3)) - 1]
+    assert np.linalg.eigvalsh(matrix - np.diag([larger, larger, 0, 0] * own)).min() < 0

@@ -148,7 +148,7 @@ def posterior_of(problem, chains):
 def test_it_tells_the_distance_to_the_exact_posterior(problem, learned):
     _, state, knowledge = learned
     decided = EliminationEngine.restore(
-        problem, SETTINGS, state, knowledge | {"trusting": np.array([False])}
+        problem, SETTINGS, state, knowledge | {"lenience": np.array([1.0])}
     ).advance(20_000)
     # Two chains with their own noise.
     chains = [SurrogateEngine.restore(problem, SETTINGS, state, knowledge) for _ in range(2)]

@@ -17,7 +17,7 @@ from broken import altered
 from edgewise import MRF, SpikeSlabMRF, exact
 from edgewise.draws import Draws
 from edgewise.engines.rounds import foreseen_spread
-from edgewise.engines.stretch import EliminationEngine, lengths_of_rounds
+from edgewise.engines.stretch import FIRST_LENIENCE, EliminationEngine, lengths_of_rounds
 from edgewise.engines.surrogate import SurrogateEngine
 from edgewise.kernels import tasks
 from edgewise.kernels.compiling import kernel, whole
@@ -138,7 +138,8 @@ def test_triples():
     truth = enumerate_posterior(problem.features, problem.statistics, problem.prior, target_error=0.002)
     state, knowledge = learn(problem)
     engine = EliminationEngine.restore(problem, SETTINGS, state, knowledge)
-    found = z_scores([engine.advance(30_000)], truth)
+    # The tails are long with so few rows, and the chain returns from there seldom.
+    found = z_scores([engine.advance(120_000)], truth)
     assert max(found.values()) < LIMIT, found
 
 
@@ -322,7 +323,9 @@ def test_a_choice_that_does_not_look_is_right(cases, monkeypatch):
 
 def test_the_surrogate_undecided(cases):
     """Stretches taken at their word are as good as the surrogate: near the truth, or far from it."""
-    good = cases["fixed"].chain("good", SurrogateEngine)
+    problem, longer = cases["fixed"].problem, SETTINGS | {"warm_up": 320}
+    state, knowledge = learn(problem, longer)
+    good = SurrogateEngine.restore(problem, longer, state, knowledge)
     drawn = [good.advance(20_000)]
     near = z_scores(drawn, cases["fixed"].truth, 0.06)
     assert max(near["inclusion"], near["mean"]) < LIMIT, near
@@ -342,7 +345,7 @@ def test_a_chain_leaves_a_graph_that_is_too_wide():
     assert knowledge["too_wide"][0] > 0
     assert knowledge["hand_over"][0]
     # Deciding nevertheless, it leaves the graph that it cannot weigh.
-    engine = EliminationEngine.restore(problem, settings, state, knowledge | {"trusting": np.array([False])})
+    engine = EliminationEngine.restore(problem, settings, state, knowledge | {"lenience": np.array([1.0])})
     engine._weigh()
     draws = engine.advance(500)
     # Ten cells have room for one pair.
@@ -354,11 +357,46 @@ def test_a_chain_leaves_a_graph_that_is_too_wide():
 # A round that made things worse.
 
 
+def far_off(problem, lenience):
+    """Largest parameter in a lesson on a first surrogate that is many standard deviations off."""
+    engine = EliminationEngine(problem, SETTINGS, np.random.SeedSequence(5))
+    engine.advance(engine.warm_up - engine.iteration)
+    known = EliminationEngine.pool(problem, SETTINGS, [engine.state()], None)
+    assert known["lenience"][0] == FIRST_LENIENCE
+    wrong = known["pull"] + 40 * np.sqrt(np.diag(known["precision"]))
+    known |= {"pull": wrong, "lenience": np.array([lenience])}
+    engine = EliminationEngine.restore(problem, SETTINGS, engine.state(), known)
+    engine.advance(engine.warm_up - engine.iteration)
+    return np.abs(engine.state()["moments.phi"]).max()
+
+
+def test_early_rounds_do_not_run_away():
+    """A bad first surrogate leads chains and particles away from the data if it is taken at its word."""
+    problem = problem_of(4, FREE, rows=200)
+    assert far_off(problem, np.inf) > 10
+    assert far_off(problem, FIRST_LENIENCE) < 5
+
+
+def test_a_round_in_which_nothing_moved_is_followed_by_a_more_lenient_one():
+    problem = problem_of(4, FREE)
+    engine = EliminationEngine(problem, SETTINGS, np.random.SeedSequence(3))
+    known = None
+    for _ in range(2):
+        engine.advance(engine.warm_up - engine.iteration)
+        state = engine.state()
+        if known is not None:
+            state = dict(state) | {"moments.phi": np.ones_like(state["moments.phi"])}
+        known = EliminationEngine.pool(problem, SETTINGS, [state], known)
+        engine = EliminationEngine.restore(problem, SETTINGS, state, known)
+    assert known["lenience"][0] == 4 * FIRST_LENIENCE
+    assert not known["last"][0]
+
+
 def test_a_round_that_made_things_worse_is_undone():
     """The particles of the last round are replaced by others; what they would teach is not taken."""
     problem = problem_of(4, FREE)
     engine, before = EliminationEngine(problem, SETTINGS, np.random.SeedSequence(3)), None
-    while before is None or before["trusting"][0]:
+    while before is None or before["lenience"][0] > 1.0:
         engine.advance(engine.warm_up - engine.iteration)
         before = EliminationEngine.pool(problem, SETTINGS, [engine.state()], before)
         engine = EliminationEngine.restore(problem, SETTINGS, engine.state(), before)

@@ -16,7 +16,6 @@ from edgewise.engines.protocol import Problem
 VARIANCE_FLOOR = 0.3
 # Keeps the matrix positive definite where particles are few.
 RIDGE = 1e-3
-JITTER = 1e-5
 # Directions in which the posterior varies this much more than the surrogate are bent, so many at most.
 MULTIMODAL = 1.6
 MOST_BENT = 12
@@ -180,7 +179,7 @@ def _regression(
     rehearse: bool,
     lines: bool = True,
 ) -> Arrays:
-    from edgewise.engines.bends import LESS_FLAT, along_lines
+    from edgewise.engines.bends import along_lines, as_flat_as_possible
     from edgewise.kernels.moments import single_precision
 
     rows, p = float(problem.statistics.n_rows), problem.features.n_variables
@@ -209,19 +208,14 @@ def _regression(
         own_precision = np.diag(precision)[pairs].copy()
         alone = (theta_pull - precision @ phi[p:])[pairs] + own_precision * phi[p:][pairs]
         flat = 1.0 / _typical_hyper(problem, occupied, phi)[1] ** 2
-        for flatter in LESS_FLAT:
-            more = along_lines(
-                rows,
-                (mean[i], mean[j]),
-                mean[p:][pairs],
-                occupied[pairs],
-                own_precision,
-                alone,
-                flat,
-                flatter,
+
+        def line(flatter: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            margins = mean[i], mean[j]
+            return along_lines(
+                rows, margins, mean[p:][pairs], occupied[pairs], own_precision, alone, flat, flatter
             )
-            if is_definite(precision, pairs, more[2]):
-                break
+
+        more = as_flat_as_possible(line, precision, pairs)
         tilt[pairs] = more[0]
         theta_pull[pairs] += more[1]
         precision[pairs, pairs] += more[2]
@@ -240,34 +234,6 @@ def _regression(
         "occupied": occupied,
     }
     return arrays | _choices(problem, arrays, rehearse)
-
-
-def is_definite(matrix: np.ndarray, where: np.ndarray, more: np.ndarray) -> bool:
-    """Whether a positive definite matrix remains so with some of its diagonal changed.
-
-    Examples
-    --------
-    >>> square = np.array([[1.0, 0.9], [0.9, 1.0]])
-    >>> is_definite(square, np.arange(2), np.zeros(2)), is_definite(square, np.arange(2), np.full(2, -0.2))
-    (True, False)
-    """
-    if (more >= 0).all():
-        return True
-    diagonal = np.diag(matrix).copy()
-    diagonal[where] += more
-    if not (diagonal > 0).all():
-        return False
-    scale = (1 / np.sqrt(diagonal)).astype(np.float32)
-    # In single precision, as it is going to be used.
-    scaled = matrix.astype(np.float32)
-    scaled *= scale
-    scaled *= scale[:, None]
-    np.fill_diagonal(scaled, 1.0 + JITTER)
-    try:
-        np.linalg.cholesky(scaled)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def _choices(problem: Problem, arrays: Arrays, rehearse: bool) -> Arrays:

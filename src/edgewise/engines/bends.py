@@ -8,7 +8,11 @@ is active, that is expanded around its own mode instead (docs/method.md, 10.8).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+Line = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 # A pair that is nearly always active has its averages where it is.
 MOSTLY = 0.9
@@ -16,7 +20,12 @@ ROUNDS = 4
 # No expansion flattens a line by more than this share of its precision, or steepens it by more. Where many
 # lines are nearly parallel even less can make the whole matrix indefinite: then the next share is tried.
 FLATTER, STEEPER = 0.5, 3.0
-LESS_FLAT = (FLATTER, 0.2, 0.05, 0.0)
+LESS_FLAT = (FLATTER, 0.2, 0.05)
+# Lines that lose less of their precision keep it: there are thousands of them, and together they could make
+# the matrix indefinite.
+HARDLY = 0.01
+# Keeps the matrix definite in single precision.
+JITTER = 1e-5
 SMALLEST_CELL = 1e-6
 # How far a correction may go, in units of the log odds.
 LARGEST_TILT = 4.0
@@ -41,7 +50,7 @@ def along_lines(
     own: np.ndarray,
     pull: np.ndarray,
     flat: float,
-    flatter: float = FLATTER,
+    flatter: float | np.ndarray = FLATTER,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tilt, change of the pull and of the precision of every pair when it is active (10.8).
 
@@ -57,7 +66,7 @@ def along_lines(
         Precision of each pair, and the slope of the log density at zero given the average of all others.
     flat : float
         Precision of the slab.
-    flatter : float
+    flatter : float or array
         The largest share of its precision that a line may lose.
     """
     first, second = margins
@@ -101,3 +110,77 @@ def along_lines(
     total = tilt + more_pull * mode - 0.5 * more_own * mode**2
     bad |= np.abs(total) > LARGEST_TILT
     return tuple(np.where(bad, 0.0, part) for part in (tilt, more_pull, more_own))  # type: ignore[return-value]
+
+
+def as_flat_as_possible(line: Callable[[np.ndarray], Line], matrix: np.ndarray, where: np.ndarray) -> Line:
+    """The corrections `line(flatter)` with the largest shares that leave the matrix positive definite.
+
+    `where` are the positions of the pairs in the matrix.
+    """
+    own = np.diag(matrix)[where]
+    nowhere = np.zeros(len(where))
+    found = line(np.full(len(where), FLATTER))
+    bent = found[2] < -HARDLY * own
+    if not bent.any():
+        return line(nowhere)
+    rest = Lowered(matrix, where[bent])
+    for flatter in LESS_FLAT:
+        found = line(np.where(bent, flatter, nowhere))
+        if rest.is_definite(found[2][bent]):
+            return found
+    return line(nowhere)
+
+
+class Lowered:
+    """A positive definite matrix with some of its diagonal lowered: is it still definite?
+
+    The other rows are eliminated once, in single precision as the matrix is going to be used.
+
+    Examples
+    --------
+    >>> square = Lowered(np.array([[1.0, 0.9], [0.9, 1.0]]), np.arange(2))
+    >>> square.is_definite(np.zeros(2)), square.is_definite(np.full(2, -0.2))
+    (True, False)
+    >>> one = Lowered(np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([1]))
+    >>> one.is_definite(np.array([-0.15])), one.is_definite(np.array([-0.2]))
+    (True, False)
+    """
+
+    def __init__(self, matrix: np.ndarray, where: np.ndarray) -> None:
+        from scipy.linalg import solve_triangular
+
+        others = np.setdiff1d(np.arange(len(matrix)), where)
+        scale = (1 / np.sqrt(np.diag(matrix))).astype(np.float32)
+
+        def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            part = matrix[np.ix_(rows, columns)].astype(np.float32)
+            part *= scale[rows][:, None]
+            part *= scale[columns]
+            return part
+
+        self._scale = scale[where].astype(float)
+        self._left: np.ndarray | None = block(where, where)
+        np.fill_diagonal(self._left, 1.0 + JITTER)
+        if not len(others):
+            return
+        remaining = block(others, others)
+        np.fill_diagonal(remaining, 1.0 + JITTER)
+        try:
+            root = np.linalg.cholesky(remaining)
+        except np.linalg.LinAlgError:
+            self._left = None
+            return
+        taken = solve_triangular(root, block(others, where), lower=True, check_finite=False)
+        self._left -= taken.T @ taken
+
+    def is_definite(self, more: np.ndarray) -> bool:
+        """Whether it is, with so much added to the chosen part of its diagonal."""
+        if self._left is None:
+            return False
+        changed = self._left.copy()
+        changed[np.diag_indices_from(changed)] += (more * self._scale**2).astype(np.float32)
+        try:
+            np.linalg.cholesky(changed)
+        except np.linalg.LinAlgError:
+            return False
+        return True

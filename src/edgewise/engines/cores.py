@@ -31,8 +31,10 @@ def choose_core(
     thetas: np.ndarray,
     steps: float,
     cells: int,
-) -> tuple[np.ndarray, int]:
-    """Which positions belong to the core, and how many stretches make a tour; zero if all are decided whole.
+) -> tuple[np.ndarray, int, float]:
+    """Which positions belong to the core, how many stretches make a tour, and the cells of whole graphs.
+
+    A tour of no stretches: all are decided whole.
 
     Parameters
     ----------
@@ -52,14 +54,14 @@ def choose_core(
     drawn = thetas[np.linspace(0, len(thetas) - 1, min(LOOKED_AT, len(thetas))).astype(int)] != 0
     whole = _mean_cells(features.n_variables, members, drawn, cells)
     if whole <= CHEAP:
-        return everything, 0
+        return everything, 0, whole
     for least in LEAST_ACTIVE:
         core = occupied >= least
         some = _mean_cells(features.n_variables, members, drawn & core, cells)
         if some <= min(MOST_CELLS, SHARE * whole):
             inner = CELL * whole / (CELL * some + STEP * steps + REST)
-            return core, int(np.clip(round(inner), FEWEST, MOST))
-    return everything, 0
+            return core, int(np.clip(round(inner), FEWEST, MOST)), whole
+    return everything, 0, whole
 
 
 def _mean_cells(p: int, members: np.ndarray, drawn: np.ndarray, cells: int) -> float:

@@ -54,11 +54,12 @@ def check_knowledge(
         "round": np.zeros(1, np.int64),
         "end": np.zeros(1, np.int64),
         "last": np.zeros(1, bool),
-        "trusting": np.zeros(1, bool),
+        "lenience": np.zeros(1),
         "hand_over": np.zeros(1, bool),
         "too_wide": np.zeros(1),
         "core": np.zeros(len(candidates), bool),
         "inner": np.zeros(1, np.int64),
+        "repeats": np.zeros(1, np.int64),
         "undone": np.zeros(1, np.int64),
         "near": np.zeros((len(candidates), 0), np.int32),
         **more,
@@ -70,7 +71,8 @@ def check_knowledge(
             shape = (len(candidates), min(knowledge[name].shape[1], MOST_NEAR))
         if knowledge[name].dtype != like.dtype or knowledge[name].shape != shape:
             raise ValueError(f"{name!r} is {knowledge[name].dtype} {knowledge[name].shape}")
-        if not np.isfinite(knowledge[name]).all():
+        endless = name == "lenience" and float(knowledge[name][0]) == np.inf
+        if not (np.isfinite(knowledge[name]).all() or endless):
             raise ValueError(f"{name!r} holds what is no finite number")
     ranges = {
         "alias": (0, len(candidates)),
@@ -80,14 +82,18 @@ def check_knowledge(
         "round": (1, MOST_ROUNDS),
         "end": (0, 1 << 40),
         "inner": (0, 1 << 10),
+        "repeats": (1, 1 << 10),
         "undone": (0, MOST_ROUNDS),
         "sweep": (0, 100 * (len(candidates) + 100)),
     }
     for name, (low, end) in ranges.items():
         if knowledge[name].size and not (low <= knowledge[name].min() and knowledge[name].max() < end):
             raise ValueError(f"{name!r} is out of its range")
+    if not float(knowledge["lenience"][0]) >= 1.0:
+        raise ValueError("'lenience' is out of its range")
     for name in wanted:
-        if knowledge[name].dtype.kind == "f" and np.abs(knowledge[name]).max(initial=0.0) > LARGEST:
+        numbers = knowledge[name].dtype.kind == "f" and name != "lenience"
+        if numbers and np.abs(knowledge[name]).max(initial=0.0) > LARGEST:
             raise ValueError(f"{name!r} is out of its range")
     for name in ("precision", "bias_precision"):
         own = np.sqrt(np.clip(np.diag(knowledge[name]), 0.0, None).astype(float))

@@ -36,7 +36,7 @@ def log_surrogate(arrays: Arrays, bias: np.ndarray, theta: np.ndarray) -> np.nda
 
 def is_worse(made: Arrays, before: Arrays | None, sums: Sequence[Arrays], spread: float) -> bool:
     """Whether a round is to be undone: stretches were decided in it, and what it made is clearly worse."""
-    if before is None or before["trusting"][0]:
+    if before is None or before["lenience"][0] > 1.0:
         return False
     foreseen = foreseen_spread(made, before, sums)
     return foreseen > TOO_SPREAD and foreseen > WORSE * spread

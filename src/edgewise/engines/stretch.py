@@ -38,11 +38,15 @@ FIRST_ROUNDS = (10, 20, 30, 60)
 FEWEST_ROUNDS, FEWEST_SETTLED = 6, 4
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
-# After so many rounds stretches are decided, if the surrogate is good enough for that (TOO_SPREAD).
+# After so many rounds stretches are decided as they are, if the surrogate is good enough for that
+# (TOO_SPREAD). Until then they are decided leniently: by w over its spread, over this at first.
 TRUSTED_ROUNDS = 3
+FIRST_LENIENCE = 20.0
+# Where fewer of the draws of a round moved, nothing was learned; the next is so much more lenient.
+FEWEST_MOVED, MORE_LENIENT = 0.1, 4.0
 # The round whose surrogate is this good, or this little better than the one before, is the last.
 GOOD_SPREAD = 0.6
-WORTH_IT = 0.85
+WORTH_IT = 0.75
 WEIGHED = 16
 # Of the draws of a round, those whose particles are counted for every two features: the dearest part of it.
 FEWEST_SNAPSHOTS = 6
@@ -52,6 +56,9 @@ SWEEPS_OF_A_STRETCH = 3.0
 # A short one follows each: it leaves the states that long ones seldom leave.
 SWEEPS_OF_A_SHORT = 0.5
 KEPT = 0.7
+# Where stretches are often refused and decisions cheap, both are shorter, and there are more of them.
+REFUSED, CHEAP_CELLS = 1.5, 1 << 16
+REPEATS, MORE_REPEATS, SHORTER = 2, 4, 0.2
 # In a tour more: the biases are known there nearly as well as the rest.
 KEPT_IN_TOURS = 0.85
 # Particles are counted so many at a time.
@@ -80,7 +87,7 @@ class StretchSettings:
     sweeps : float
         Length of an iteration, in sweeps over the candidates; 0 chooses it.
     repeats : int
-        Stretches, each decided, that an iteration is divided into; a short one follows each.
+        Stretches, each decided, that an iteration is divided into; a short one follows each. 0 chooses it.
     walks : float
         Probability that a walk of a single parameter follows a stretch.
     cells : int
@@ -93,7 +100,7 @@ class StretchSettings:
     warm_up: int = 640
     thin: int = 1
     sweeps: float = 0.0
-    repeats: int = 2
+    repeats: int = 0
     walks: float = 0.1
     cells: int = 1 << 24
     probes: int = 1
@@ -118,9 +125,9 @@ class StretchEngine(RoundsEngine):
             raise DataError(
                 f"particles must be a multiple of {LANES} for the {self.name} engine, not {particles}."
             )
-        for name, value in (("repeats", repeats), ("warm_up", self.settings.warm_up)):
-            if value < 1:
-                raise DataError(f"{name} must be at least 1 for the {self.name} engine, not {value}.")
+        for name, value, least in (("repeats", repeats, 0), ("warm_up", self.settings.warm_up, 1)):
+            if value < least:
+                raise DataError(f"{name} must be at least {least} for the {self.name} engine, not {value}.")
         self._candidates = in_play(problem)
         self._members = np.ascontiguousarray(problem.features.members[self._candidates])
 
@@ -162,19 +169,21 @@ class StretchEngine(RoundsEngine):
         )
         flat = 1.0 / self.problem.prior.sigma0**2
         sweeps = self.settings.sweeps or SWEEPS_OF_A_STRETCH
-        repeats = self.settings.repeats
-        trusting = knowledge is None or bool(knowledge["trusting"][0])
+        chosen = REPEATS if knowledge is None else int(knowledge["repeats"][0])
+        repeats = self.settings.repeats or chosen
+        lenience = math.inf if knowledge is None else float(knowledge["lenience"][0])
+        short = SWEEPS_OF_A_SHORT if chosen == REPEATS else SHORTER
         inner = 0 if knowledge is None else int(knowledge["inner"][0])
         if inner:
             repeats = 1
-        moving = knowledge is not None and bool(knowledge["last"][0]) and len(self._candidates) > 0
+        moving = knowledge is not None and len(self._candidates) > 0
         if knowledge is None or not knowledge["last"][0]:
             sweeps, repeats = SWEEPS_OF_A_LESSON, 1
         self._decider = Decider(
-            trusting=trusting,
+            lenience=lenience,
             steps=max(1, round(sweeps * float(own["sweep"][0]) / repeats)) if len(self._candidates) else 0,
             repeats=repeats if knowledge is not None else 0,
-            short=max(1, round(SWEEPS_OF_A_SHORT * float(own["sweep"][0]))) if moving else 0,
+            short=max(1, round(short * float(own["sweep"][0]))) if moving else 0,
             keep=KEPT_IN_TOURS if inner else KEPT,
             inner=inner,
             walks=float(self.settings.walks),
@@ -297,16 +306,19 @@ class StretchEngine(RoundsEngine):
         if before is not None and not cls.decides:
             step = step_of(made, before)
             made = shortened(made, before, step)
-        last = is_last(history, rounds, chosen.warm_up, step)
+        moved = moved_share(contributions)
+        stuck = cls.decides and rounds > 1 and moved < FEWEST_MOVED
+        last = is_last(history, rounds, chosen.warm_up, step, stuck)
         too_wide = float(np.isnan(weighed).mean()) if len(weighed) else 0.0
         # Averages along a chain that is right are right; the surrogate's own miss what it thinks unlikely.
-        trusting = (last and too_wide > MOST_TOO_WIDE) or (
-            not last and (rounds < TRUSTED_ROUNDS or not spread < TOO_SPREAD)
-        )
-        core, inner = np.ones(len(made["candidates"]), bool), 0
+        early = not last and (rounds < TRUSTED_ROUNDS or stuck or not spread < TOO_SPREAD)
+        lenience = next_lenience(early, spread, stuck, before)
+        if last and too_wide > MOST_TOO_WIDE:
+            lenience = math.inf
+        core, inner, repeats = np.ones(len(made["candidates"]), bool), 0, REPEATS
         if cls.decides:
             thetas = np.concatenate([part["phi"][: int(part["filled"][0])] for part in contributions])
-            core, inner = choose_core(
+            core, inner, whole = choose_core(
                 problem.features,
                 made["candidates"],
                 made["occupied"],
@@ -314,15 +326,18 @@ class StretchEngine(RoundsEngine):
                 (chosen.sweeps or SWEEPS_OF_A_STRETCH) * float(made["sweep"][0]),
                 int(chosen.cells),
             )
+            if spread > REFUSED and whole <= CHEAP_CELLS:
+                repeats = MORE_REPEATS
         taken_at_its_word = last and (not cls.decides or too_wide > MOST_TOO_WIDE)
         return made | {
             **sums,
             "near": nearest(made["precision"], np.arange(len(core) + 1), taken_at_its_word),
             "core": core,
             "inner": np.array([inner]),
+            "repeats": np.array([repeats]),
             "too_wide": np.array([too_wide]),
             "hand_over": np.array([last and too_wide > MOST_TOO_WIDE]),
-            "trusting": np.array([trusting]),
+            "lenience": np.array([lenience]),
             "round": np.array([rounds]),
             "spreads": np.array(history),
             "undone": np.array([undone]),
@@ -331,7 +346,7 @@ class StretchEngine(RoundsEngine):
         }
 
     def _go_on(self) -> None:
-        if not self._decider.trusting:
+        if math.isfinite(self._decider.lenience):
             self._weigh()
         super()._go_on()
 
@@ -446,18 +461,58 @@ def lengths_of_rounds(longest: int, finished: int) -> list[int]:
     return lengths[: finished + 1]
 
 
-def is_last(spreads: Sequence[float], rounds: int, longest: int, step: float) -> bool:
+def is_last(spreads: Sequence[float], rounds: int, longest: int, step: float, stuck: bool) -> bool:
     """Whether warm-up ends after so many rounds: it was as long as allowed, or more is not worth it.
 
-    `step` is how far the last round went where nothing decides, infinite where something does.
+    `step` is how far the last round went where nothing decides, infinite where something does; in a round
+    that was `stuck` nothing was learned.
     """
     if lengths_of_rounds(longest, rounds - 1)[-1] >= longest:
         return True
     if rounds >= FEWEST_SETTLED and step < SETTLED:
         return True
-    if rounds < FEWEST_ROUNDS or len(spreads) < 2:
+    if stuck or rounds < FEWEST_ROUNDS or len(spreads) < 2:
         return False
     return spreads[-1] < GOOD_SPREAD or spreads[-1] > WORTH_IT * spreads[-2]
+
+
+def next_lenience(early: bool, spread: float, stuck: bool, before: Mapping[str, np.ndarray] | None) -> float:
+    """What changes of w are divided by before they decide: one, or early the spread that they have so far.
+
+    Early surrogates are far off, and decided as they are hardly a stretch would be accepted; taken at their
+    word they can lead the chains, and with them the particles that the next ones are learned from, away from
+    the data for good.
+
+    Examples
+    --------
+    >>> next_lenience(True, float("nan"), False, None), next_lenience(True, 8.0, False, None)
+    (20.0, 8.0)
+    >>> next_lenience(True, 0.1, True, {"lenience": np.array([20.0])})
+    80.0
+    >>> next_lenience(False, 2.0, False, None)
+    1.0
+    """
+    if not early:
+        return 1.0
+    if stuck and before is not None:
+        return MORE_LENIENT * float(before["lenience"][0])
+    return min(max(1.0, spread), FIRST_LENIENCE) if math.isfinite(spread) else FIRST_LENIENCE
+
+
+def moved_share(contributions: Sequence[Mapping[str, np.ndarray]]) -> float:
+    """In how many of the draws of a round a chain is not where it was in the draw before.
+
+    Examples
+    --------
+    >>> still = {"phi": np.ones((3, 2)), "filled": np.array([3, 0, 0])}
+    >>> moved_share([still, {"phi": np.array([[0.0, 1], [1, 1], [1, 1]]), "filled": np.array([3, 0, 0])}])
+    0.25
+    """
+    moved = [
+        (np.diff(part["phi"][: int(part["filled"][0])], axis=0) != 0).any(axis=1) for part in contributions
+    ]
+    together = np.concatenate(moved)
+    return float(together.mean()) if len(together) else 0.0
 
 
 def snapshots_of(draws: int) -> int:

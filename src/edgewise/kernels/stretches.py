@@ -12,13 +12,14 @@ The weights of the present state are kept in ``Decider.point`` and must be those
 whoever moves a bias or a parameter otherwise calls :func:`weigh` before the next stretch. Hyper-parameters do
 not enter them.
 
-**Decider**, frozen when warm-up ends but for the point: ``trusting`` while stretches are taken at their word,
-as early in warm-up; ``steps`` of a stretch and its ``repeats`` in an iteration; after each of them one of
-``short`` steps, whose biases ``keep`` that share of what they are off their mean; ``inner`` stretches of a
-tour, zero where every stretch is decided by whole graphs; probability ``walks`` that a walk of a single
-parameter follows, and the ``scales[k]`` and ``bias_scales[i]`` of its heavy-tailed proposals; ``members[k]``
-the variables of a position, ``core[k]`` whether it belongs to the core; ``point`` w, log Z and w of the core
-of the present state; ``walker``, ``room``, ``core_bias``, ``core_listed`` and ``taken`` scratch.
+**Decider**, frozen when warm-up ends but for the point: ``lenience`` what changes of w are divided by, one
+but early in warm-up, infinite where stretches are taken at their word; ``steps`` of a stretch and its
+``repeats`` in an iteration; after each of them one of ``short`` steps, whose biases ``keep`` that share of
+what they are off their mean; ``inner`` stretches of a tour, zero where every stretch is decided by whole
+graphs; probability ``walks`` that a walk of a single parameter follows, and the ``scales[k]`` and
+``bias_scales[i]`` of its heavy-tailed proposals; ``members[k]`` the variables of a position, ``core[k]``
+whether it belongs to the core; ``point`` w, log Z and w of the core of the present state; ``walker``,
+``room``, ``core_bias``, ``core_listed`` and ``taken`` scratch.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from edgewise.kernels.surrogate import (
 
 Decider = namedtuple(
     "Decider",
-    "trusting steps repeats short keep inner walks scales bias_scales members core point walker room "
+    "lenience steps repeats short keep inner walks scales bias_scales members core point walker room "
     "core_bias core_listed taken",
 )
 WEIGHT, LOG_Z, CORE = 0, 1, 2
@@ -205,7 +206,7 @@ def _never_moved(blanks, sums, surrogate, oracle, decider, prior):
 
 @answer(weigh_sums, Blanks)
 def _moved(blanks, sums, surrogate, oracle, decider, prior):
-    if not decides(oracle) or decider.trusting:
+    if not decides(oracle) or math.isinf(decider.lenience):
         return
     energy = bias_energy(surrogate, decider.walker, decider.room)
     weight = log_weight(sums, surrogate, decider.walker, decider.point[LOG_Z], energy, prior)
@@ -234,14 +235,14 @@ def accept(energy, known, start, rules, sums, chain, surrogate, oracle, decider)
     """
     walker, status = decider.walker, chain.graph.status
     log_z = partition_of(oracle, decider)
-    if math.isnan(log_z):
+    if math.isnan(log_z) and decider.lenience <= 1.0:
         chain.counters[TOO_WIDE] += 1.0
         take_back(start, status, surrogate, walker)
         return False, 0.0
     weight = log_weight(sums, surrogate, walker, log_z, energy, rules.prior)
     change = weight - decider.point[WEIGHT] - known
     # A state that the oracle could not weigh is left for any that it can; there is none after warm-up.
-    if not (math.isnan(change) or metropolis(chain.stream, change)):
+    if not (math.isnan(change) or metropolis(chain.stream, change / decider.lenience)):
         take_back(start, status, surrogate, walker)
         return False, change
     decider.point[WEIGHT] = weight
@@ -264,7 +265,7 @@ def try_stretch(rules, sums, chain, surrogate, oracle, decider):
     """Propose a stretch from where the walker is, and decide on it."""
     mark(HERE, decider.walker)
     energy = propose_stretch(decider.steps, 0.0, rules, chain, surrogate, decider)
-    if decides(oracle) and not decider.trusting:
+    if decides(oracle) and not math.isinf(decider.lenience):
         accepted, change = accept(energy, 0.0, HERE, rules, sums, chain, surrogate, oracle, decider)
         count_decision(accepted, change, chain)
     else:
@@ -375,14 +376,14 @@ def visit_stretches(rules, sums, chain, surrogate, oracle, decider, blanks):
     load_walker(surrogate, chain, decider.walker)
     weigh_sums(blanks, sums, surrogate, oracle, decider, rules.prior)
     for _ in range(decider.repeats):
-        if decider.inner > 0 and decides(oracle) and not decider.trusting:
+        if decider.inner > 0 and decides(oracle) and decider.lenience <= 1.0:
             try_tour(rules, sums, chain, surrogate, oracle, decider)
         else:
             try_stretch(rules, sums, chain, surrogate, oracle, decider)
-        if decides(oracle) and not decider.trusting:
+        if decides(oracle) and not math.isinf(decider.lenience):
             if decider.short > 0 and decider.inner == 0:
                 try_short(rules, sums, chain, surrogate, oracle, decider)
-            if uniform(chain.stream) < decider.walks:
+            if decider.lenience <= 1.0 and uniform(chain.stream) < decider.walks:
                 try_walk(rules, sums, chain, surrogate, oracle, decider)
     unload_walker(surrogate, decider.walker, chain)
 
