@@ -16,8 +16,8 @@ from truth import enumerate_posterior
 from broken import altered
 from edgewise import MRF, SpikeSlabMRF, exact
 from edgewise.draws import Draws
-from edgewise.engines.rounds import foreseen_spread
-from edgewise.engines.stretch import FIRST_LENIENCE, EliminationEngine, lengths_of_rounds
+from edgewise.engines.rounds import FIRST_LENIENCE, foreseen_spread, lengths_of_rounds
+from edgewise.engines.stretch import EliminationEngine
 from edgewise.engines.surrogate import SurrogateEngine
 from edgewise.kernels import tasks
 from edgewise.kernels.compiling import kernel, whole

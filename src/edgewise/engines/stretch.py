@@ -28,29 +28,26 @@ from edgewise.engines.knowledge import check_knowledge, first_surrogate
 from edgewise.engines.lessons import RoundsEngine
 from edgewise.engines.meter import nearest
 from edgewise.engines.protocol import Problem
-from edgewise.engines.rounds import SETTLED, TOO_SPREAD, is_worse, shortened, step_of
+from edgewise.engines.rounds import (
+    FEWEST_MOVED,
+    TOO_SPREAD,
+    TRUSTED_ROUNDS,
+    is_last,
+    is_worse,
+    lengths_of_rounds,
+    moved_share,
+    next_lenience,
+    shortened,
+    snapshots_of,
+    step_of,
+)
 from edgewise.errors import DataError
 from edgewise.kernels import codes
 from edgewise.kernels.codes import FORBIDDEN
 
-# Draws of a chain in the first rounds of warm-up; later ones double.
-FIRST_ROUNDS = (10, 20, 30, 60)
-FEWEST_ROUNDS, FEWEST_SETTLED = 6, 4
 # Where more of the graphs than this are too wide for the oracle in the last round, it cannot decide.
 MOST_TOO_WIDE = 0.02
-# After so many rounds stretches are decided as they are, if the surrogate is good enough for that
-# (TOO_SPREAD). Until then they are decided leniently: by w over its spread, over this at first.
-TRUSTED_ROUNDS = 3
-FIRST_LENIENCE = 20.0
-# Where fewer of the draws of a round moved, nothing was learned; the next is so much more lenient.
-FEWEST_MOVED, MORE_LENIENT = 0.1, 4.0
-# The round whose surrogate is this good, or this little better than the one before, is the last.
-GOOD_SPREAD = 0.6
-WORTH_IT = 0.75
 WEIGHED = 16
-# Of the draws of a round, those whose particles are counted for every two features: the dearest part of it.
-FEWEST_SNAPSHOTS = 6
-SNAPSHOT_EVERY = 6
 SWEEPS_OF_A_LESSON = 3.0
 SWEEPS_OF_A_STRETCH = 3.0
 # A short one follows each: it leaves the states that long ones seldom leave.
@@ -445,82 +442,3 @@ def fits_in_memory(problem: Problem) -> bool:
     """Whether the matrix of the surrogate is of a reasonable size."""
     features = problem.features.n_variables + np.count_nonzero(problem.prior.status != FORBIDDEN)
     return bool(4.0 * features**2 <= LARGEST_MATRIX)
-
-
-def lengths_of_rounds(longest: int, finished: int) -> list[int]:
-    """Draws of each of the finished rounds, and of the one after them.
-
-    Examples
-    --------
-    >>> lengths_of_rounds(60, 5)
-    [10, 20, 30, 60, 60, 60]
-    """
-    lengths = [min(longest, length) for length in FIRST_ROUNDS]
-    while len(lengths) <= finished:
-        lengths.append(min(longest, 2 * lengths[-1]))
-    return lengths[: finished + 1]
-
-
-def is_last(spreads: Sequence[float], rounds: int, longest: int, step: float, stuck: bool) -> bool:
-    """Whether warm-up ends after so many rounds: it was as long as allowed, or more is not worth it.
-
-    `step` is how far the last round went where nothing decides, infinite where something does; in a round
-    that was `stuck` nothing was learned.
-    """
-    if lengths_of_rounds(longest, rounds - 1)[-1] >= longest:
-        return True
-    if rounds >= FEWEST_SETTLED and step < SETTLED:
-        return True
-    if stuck or rounds < FEWEST_ROUNDS or len(spreads) < 2:
-        return False
-    return spreads[-1] < GOOD_SPREAD or spreads[-1] > WORTH_IT * spreads[-2]
-
-
-def next_lenience(early: bool, spread: float, stuck: bool, before: Mapping[str, np.ndarray] | None) -> float:
-    """What changes of w are divided by before they decide: one, or early the spread that they have so far.
-
-    Early surrogates are far off, and decided as they are hardly a stretch would be accepted; taken at their
-    word they can lead the chains, and with them the particles that the next ones are learned from, away from
-    the data for good.
-
-    Examples
-    --------
-    >>> next_lenience(True, float("nan"), False, None), next_lenience(True, 8.0, False, None)
-    (20.0, 8.0)
-    >>> next_lenience(True, 0.1, True, {"lenience": np.array([20.0])})
-    80.0
-    >>> next_lenience(False, 2.0, False, None)
-    1.0
-    """
-    if not early:
-        return 1.0
-    if stuck and before is not None:
-        return MORE_LENIENT * float(before["lenience"][0])
-    return min(max(1.0, spread), FIRST_LENIENCE) if math.isfinite(spread) else FIRST_LENIENCE
-
-
-def moved_share(contributions: Sequence[Mapping[str, np.ndarray]]) -> float:
-    """In how many of the draws of a round a chain is not where it was in the draw before.
-
-    Examples
-    --------
-    >>> still = {"phi": np.ones((3, 2)), "filled": np.array([3, 0, 0])}
-    >>> moved_share([still, {"phi": np.array([[0.0, 1], [1, 1], [1, 1]]), "filled": np.array([3, 0, 0])}])
-    0.25
-    """
-    moved = [
-        (np.diff(part["phi"][: int(part["filled"][0])], axis=0) != 0).any(axis=1) for part in contributions
-    ]
-    together = np.concatenate(moved)
-    return float(together.mean()) if len(together) else 0.0
-
-
-def snapshots_of(draws: int) -> int:
-    """How many of the draws of a round have the products of their features counted.
-
-    Examples
-    --------
-    >>> snapshots_of(4), snapshots_of(20), snapshots_of(240)
-    (4, 6, 40)
-    """
-    return max(min(draws, FEWEST_SNAPSHOTS), draws // SNAPSHOT_EVERY)
