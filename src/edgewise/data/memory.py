@@ -282,7 +282,9 @@ def _from_pandas(frame: Any, origin: str = "the DataFrame") -> Table:
     names = ["" if _is_nan(name) else str(name) for name in frame.columns]
     plain_index = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
 
-    alike = len(set(frame.dtypes)) == 1 and isinstance(frame.dtypes.iloc[0], np.dtype)
+    # Types are compared and not hashed: a categorical one with tuples among its levels has no hash.
+    plain = all(isinstance(kind, np.dtype) for kind in frame.dtypes)
+    alike = plain and len(frame.dtypes) > 0 and all(kind == frame.dtypes.iloc[0] for kind in frame.dtypes)
     blocks = _ColumnBlocks(frame) if alike and frame.dtypes.iloc[0].kind in "biuf" else None
 
     def column(index: int) -> Cells:
