@@ -6,12 +6,13 @@ import argparse
 import math
 import time
 
-from benchmarks.calibration import lattices, levels, page, triples, worlds, wrong
+from benchmarks.calibration import kinds, lattices, levels, page, triples, worlds, wrong
 
 PARTS = {
     "wrong": wrong.grow,
     "worlds": worlds.grow,
     "levels": levels.grow,
+    "kinds": kinds.grow,
     "triples": triples.grow,
     "lattices": lattices.grow,
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.calibration import lattices, levels, pictures, triples, wrong
+from benchmarks.calibration import kinds, lattices, levels, pictures, triples, wrong
 from benchmarks.calibration.pictures import BINS, Found, interval, reliability
 from benchmarks.calibration.worlds import DRAWS, KEPT, METHODS, NOWHERE, PSEUDO, QUANTITIES, WORLDS, gathered
 from benchmarks.chains_of_draws import table_of
@@ -152,9 +152,10 @@ data from the models, and the posterior of each data set is computed by the `exa
 truth is compared with it. Everything is of the default prior (p0 ~ Beta(5, 5), sigma0^-2 ~ Gamma(5, 5)) but for the biases,
 which are from N(0, 1) so that most columns vary; *wide biases* are the default N(0, 10^2), with which many columns are
 nearly constant and say little. How many data sets there are stands in the first table; they took {cpu:,.0f} CPU seconds.
-The last rows of each table are of five variables with two to four levels (two ordinal, one nominal, one Blume-Capel, one binary),
+The last rows of each table are of other tables. First come five variables with two to four levels (two ordinal, one nominal, one Blume-Capel, one binary),
 by the `exact` engine; their couplings are the strengths of matrices where a pair has several parameters, and their biases
-the thresholds.
+the thresholds. Then tables of which a fifth of the cells is blank and drawn in the chain. Last two groups that are compared, by `exact`: ranks are those of the first
+group, and to the edges that are there the table of reliability adds the differences, to the couplings that of coverage by how much the groups differ.
 
 `python -m benchmarks.calibration` goes on from what is stored and writes this page anew.
 
@@ -240,9 +241,10 @@ these the number of cliques still drifts. `auto` takes `exact` for such tables.
 
 {triples_table()}
 
-## Not measured yet
+## What else is checked elsewhere
 
-Tables with groups of rows. Tables with blanks are checked in the tests and measured in [Tables with blanks](howto/missing.md).
+The `particle` engine with levels, imputed cells (reliability of the probabilities of their levels) and the three states of a pair in two groups are calibrated in
+the tests (`tests/statistical`), each with a negative control that is noticed. What blanks do to the answers of real tables is measured in [Tables with blanks](howto/missing.md).
 """
 
 
@@ -310,6 +312,7 @@ def everything() -> Found:
         for world, methods in (
             *((world, METHODS) for world in WORLDS),
             *((world, (levels.METHOD,)) for world in levels.WORLDS),
+            *((world, kinds.methods_of(world)) for world in kinds.WORLDS),
         )
         for method in methods
         if (part := gathered(method, world)) is not None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -161,27 +161,36 @@ def replicate(method: str, world: World, number: int) -> dict[str, np.ndarray]:
     def log_likelihood(parameters: np.ndarray) -> np.ndarray:
         return parameters @ totals - world.rows * world.log_z(parameters)
 
-    series = np.stack(
-        [
-            draws.inclusion_rate,
-            draws.slab_scale,
-            draws.n_edges,
-            theta[0] != 0,
-            theta[0],
-            draws.biases[:, 0],
-            log_likelihood(both.T),
-        ]
-    ).astype(float)
-    values = [truth["p0"], truth["sigma0"], np.count_nonzero(truth["theta"]), truth["theta"][0] != 0]
-    values += [truth["theta"][0], truth["bias"][0], log_likelihood(true_both[None])[0]]
+    likelihoods = log_likelihood(both.T), log_likelihood(true_both[None])[0]
+    return recorded(draws, theta, truth, rng, seconds, draws.biases, likelihoods)
+
+
+def recorded(
+    draws: Draws,
+    theta: np.ndarray,
+    truth: Mapping[str, Any],
+    rng: np.random.Generator,
+    seconds: float,
+    biases: np.ndarray | None = None,
+    likelihoods: tuple[np.ndarray, float] | None = None,
+) -> dict[str, np.ndarray]:
+    """What is kept of a replicate; `likelihoods` are those of the draws and of the truth."""
+    biases = draws.biases if biases is None else biases
     there = truth["theta"] != 0
+    series = [draws.inclusion_rate, draws.slab_scale, draws.n_edges, theta[0] != 0, theta[0], biases[:, 0]]
+    values = [truth["p0"], truth["sigma0"], np.count_nonzero(there), there[0], truth["theta"][0]]
+    values += [truth["bias"][0]]
+    if likelihoods is not None:
+        series.append(likelihoods[0])
+        values.append(likelihoods[1])
+    together = np.stack(series).astype(float)
     return {
-        "ranks": ranks_among(series[:, THIN - 1 :: THIN], np.array(values), rng),
-        "effective": np.minimum(effective_draws(series[:, None]), 65535).astype(np.uint16),
+        "ranks": ranks_among(together[:, THIN - 1 :: THIN], np.array(values, float), rng),
+        "effective": np.minimum(effective_draws(together[:, None]), 65535).astype(np.uint16),
         "active": (theta != 0).sum(axis=1).astype(np.uint16),
         "there": there,
         "coupling_place": np.where(there, place(theta, truth["theta"], theta != 0), NOWHERE),
-        "bias_place": place(draws.biases.T, truth["bias"], np.ones(draws.biases.T.shape, bool)),
+        "bias_place": place(biases.T, truth["bias"], np.ones(biases.T.shape, bool)),
         "seconds": np.float32(seconds),
     }
 

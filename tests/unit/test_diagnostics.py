@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from edgewise import exact
+from edgewise import SpikeSlabMRF, exact
 from edgewise.data import read_data
 from edgewise.errors import DataError
 from edgewise.features import Features, Statistics
@@ -383,3 +383,13 @@ def test_chains_that_nearly_agree_are_told_how_long_to_go_on():
     assert 1.01 <= found.max_r_hat < 1.2
     assert "Continue with extend(draws=" in found.messages[0]
     assert "more chains" not in found.messages[0]
+
+
+@pytest.mark.parametrize("engine", ["exact", "particle"])
+def test_edges_that_the_data_make_certain_are_green(engine):
+    """No edge is ever added or removed, and rightly so."""
+    rng = np.random.default_rng(1)
+    hidden = rng.random(800) < 0.5
+    rows = np.stack([hidden ^ (rng.random(800) < 0.05) for _ in range(3)], axis=1)
+    fit = SpikeSlabMRF(engine=engine, random_state=1, progress=False, max_draws=1000).fit(rows)
+    assert diagnose(fit.posterior_).light == "green"

@@ -62,7 +62,14 @@ def test_combinations_with_few_rows_are_put_together_by_name():
     # C and D are three together: B, the smallest of the others, takes them in.
     assert data.strata.layout.names == ("A", "C + D + B") or data.strata.layout.names == ("A", "B + C + D")
     assert data.strata.layout.rows == (30.0, 10.0)
-    assert any("fewer than 5 rows put together" in note and "C (2)" in note for note in data.notes)
+    note = next(note for note in data.notes if "fewer than 5 rows" in note)
+    assert note == "2 combinations of site with fewer than 5 rows put with B: C (2) and D (1)"
+
+
+def test_combinations_that_would_not_be_held_fixed_are_refused_by_name():
+    site = np.array(["A"] * 16 + [f"s{k}" for k in range(8)] * 3)
+    with pytest.raises(DataError, match=r"8 of the 9 combinations of site have .* rows, and together 60%"):
+        read_data(table(site=site), adjust=["site"])
 
 
 def test_groups_and_covariates_together():

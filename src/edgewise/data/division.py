@@ -20,6 +20,8 @@ from edgewise.data.strata import MOST_STRATA, Combination, Layout, Strata, label
 from edgewise.errors import DataError
 
 FEWEST_ROWS = 5
+# Combinations with few rows that together have more of the rows than this would not be held fixed at all.
+MOST_TOGETHER = 0.2
 MOST_GROUPS = 12
 # More labels of words than this are names rather than kinds.
 MOST_LABELS = 50
@@ -220,6 +222,25 @@ class Division:
         cuts = np.unique(np.quantile(values, np.arange(1, self.bins) / self.bins, method="lower"))
         return tuple(float(cut) for cut in cuts if cut < values.max())
 
+    def _refuse_most(
+        self,
+        few: Sequence[Combination],
+        own: Sequence[Combination],
+        sizes: Mapping[Combination, float],
+        group: str,
+        covariates: Sequence[str],
+    ) -> None:
+        """An error where combinations with few rows have too many of the rows of a group together."""
+        share = sum(sizes[key] for key in few) / max(sum(sizes[key] for key in own), 1e-9)
+        if len(few) < 2 or share <= MOST_TOGETHER:
+            return
+        within = f" of {group!r}" if group else ""
+        raise DataError(
+            f"{len(few):,} of the {counted(len(own), 'combination')} of {listing(covariates)}{within} have "
+            f"fewer than {FEWEST_ROWS} rows, and together {share:.0%} of all. Put together they would not be "
+            "held fixed; adjust for fewer columns, merge labels, or use fewer bins."
+        )
+
     def _combinations(
         self,
         index: np.ndarray,
@@ -240,21 +261,24 @@ class Division:
             own = sorted((key for key in sizes if key[0] == group), key=lambda key: _orders(key[1]))
             few = [key for key in own if sizes[key] < FEWEST_ROWS]
             many = [key for key in own if sizes[key] >= FEWEST_ROWS]
+            self._refuse_most(few, own, sizes, groups[group], covariates)
+            host = []
             if few and many and sum(sizes[key] for key in few) < FEWEST_ROWS:
                 # Together they are still few: the smallest of the others takes them in.
-                few.append(many.pop(min(range(len(many)), key=lambda k: sizes[many[k]])))
+                host = [many.pop(min(range(len(many)), key=lambda k: sizes[many[k]]))]
             for key in many:
                 found[key] = count
                 count += 1
             if few:
-                found |= dict.fromkeys(few, count)
+                found |= dict.fromkeys([*few, *host], count)
                 count += 1
-            if len(few) > 1:
+            if len(few) + len(host) > 1:
                 words = [f"{', '.join(labels)} ({sizes[group, labels]:g})" for _, labels in few]
                 within = f" of {groups[group]!r}" if len(groups) > 1 else ""
+                joined = f" with {', '.join(host[0][1])}" if host else " together"
                 notes.append(
-                    f"combinations of {listing(covariates)}{within} with fewer than {FEWEST_ROWS} rows put "
-                    f"together: {'; '.join(words)}"
+                    f"{counted(len(few), 'combination')} of {listing(covariates)}{within} with fewer than "
+                    f"{FEWEST_ROWS} rows put{joined}: {listing(words)}"
                 )
         return found
 

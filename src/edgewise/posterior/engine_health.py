@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FULL, MOST_APART = 0.9, 1.0
 # Worth of the weights of the particles below which the answers may be biased.
 WEIGHT_ESS_POOR = 0.3
+# A candidate whose probability is this near zero or one need never have moved.
+CERTAIN = 1e-3
 
 # How bad it is (0 fine, 1 amber, 2 red), in a few words, and in sentences with the remedy.
 Finding = tuple[int, str, str]
@@ -107,7 +109,7 @@ def engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
             "engine='particle'.",
         )
     moves = [rates[key] for key in ("birth_acceptance", "death_acceptance") if key in rates]
-    if moves and max(moves) == 0 and (posterior._resolved_prior.status <= SEPARATE).any():
+    if moves and max(moves) == 0 and not _is_certain(posterior):
         return (
             2,
             "no edge was ever added or removed",
@@ -115,6 +117,22 @@ def engine_health(posterior: Posterior, rates: dict[str, float]) -> Finding:
             "the graph they started from; run longer, or use another engine.",
         )
     return FINE
+
+
+def _is_certain(posterior: Posterior) -> bool:
+    """Whether the odds of all decisions say that hardly any edge could have been added or removed.
+
+    Langevin's births are not made where an edge would be, so that their odds say nothing.
+    """
+    free = posterior._resolved_prior.status <= SEPARATE
+    if not free.any():
+        return True
+    tries, inclusion = (posterior._edge_sums.get(name) for name in ("tries", "inclusion"))
+    if tries is None or inclusion is None or posterior.info.get("engine") == "langevin":
+        return False
+    decided = tries.sum(axis=0)[free]
+    share = inclusion.sum(axis=0)[free] / np.maximum(decided, 1.0)
+    return bool((decided > 0).all() and (np.minimum(share, 1 - share) < CERTAIN).all())
 
 
 def _approximated(posterior: Posterior) -> Finding:
