@@ -118,6 +118,24 @@ def _check_strata(data: Data, candidates: Features, prior: ResolvedPrior) -> Non
         )
     if data.strata.layout.compares and candidates.max_order > 2:
         raise DataError("Groups are compared pair by pair; leave features out, so that candidates are pairs.")
+    _check_table(what, candidates.n_variables, len(data.strata.layout.rows))
+
+
+def _check_table(what: str, p: int, strata: int) -> None:
+    """Refuse more states than are summed in each stratum, before any long work."""
+    from edgewise.engines.exact import LARGEST, MOST_CELLS
+
+    most = LARGEST
+    while strata * 2**most > MOST_CELLS:
+        most -= 1
+    if p <= most:
+        return
+    fewer = "fewer groups" if what.startswith("Comparing") else "fewer combinations of the covariates"
+    or_fewer = f", or {fewer}" if most < LARGEST else ""
+    raise DataError(
+        f"{what} sums over all states of the variables in each stratum; with {strata} strata that is "
+        f"possible for up to {most} variables, and this table has {p}. Choose up to {most} of its columns{or_fewer}."
+    )
 
 
 def answer(

@@ -182,3 +182,10 @@ def test_the_command(table, tmp_path):
     edgewise("predict", out, file, "--target", "c")
     said = edgewise("report", out, "--data", file, "-o", tmp_path / "r.html").output
     assert "not the table of the fit" not in said
+
+
+@pytest.mark.parametrize(("p", "groups", "most"), [(21, 2, 20), (20, 10, 19)])
+def test_too_many_states_are_refused_before_any_work(p, groups, most):
+    rows = np.random.default_rng(0).integers(0, 2, (200, p))
+    with pytest.raises(DataError, match=f"possible for up to {most} variables, and this table has {p}"):
+        SpikeSlabMRF(progress=False).fit(rows, groups=np.arange(200) % groups)
