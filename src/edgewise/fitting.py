@@ -134,7 +134,8 @@ def _check_table(what: str, p: int, strata: int) -> None:
     or_fewer = f", or {fewer}" if most < LARGEST else ""
     raise DataError(
         f"{what} sums over all states of the variables in each stratum; with {strata} strata that is "
-        f"possible for up to {most} variables, and this table has {p}. Choose up to {most} of its columns{or_fewer}."
+        f"possible for up to {most} variables, and this table has {p}. Choose up to {most} of its "
+        f"columns{or_fewer}."
     )
 
 
