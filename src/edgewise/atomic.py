@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from edgewise.errors import FileError
+from edgewise.paths import as_path
 
 PART = ".part"
 
@@ -28,8 +29,10 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     OSError
         When the file cannot be written.
+    DataError, FileError
+        When `path` is none.
     """
-    target = Path(path)
+    target = as_path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     special = target.exists() and not target.is_file()

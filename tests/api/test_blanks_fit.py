@@ -75,7 +75,7 @@ def test_weights_of_rows_with_blanks_are_whole():
     with pytest.raises(TableError, match=r"sample_weight is 1\.5 at row .*missing='drop'"):
         read_data(table, sample_weight=weights, missing="impute", constant="keep")
     weights[row] = 1e20
-    with pytest.raises(TableError, match=r"sample_weight is 1e\+20 at row .*at most 1e12"):
+    with pytest.raises(TableError, match=r"sample_weight add up to 1e\+20, .*at most 1e\+12"):
         read_data(table, sample_weight=weights, missing="impute", constant="keep")
     weights[row] = 0.0
     assert read_data(table, sample_weight=weights, missing="impute", constant="keep").n_rows == 19
@@ -132,7 +132,7 @@ def test_report_and_csv(posterior, tmp_path):
     ):
         assert words in page
     rows = list(csv.reader(write_imputed_csv(posterior, tmp_path / "imputed.csv").open(encoding="utf-8-sig")))
-    assert rows[0] == ["row", "variable", "level", "probability", "mcse"]
+    assert rows[0] == ["row_number", "variable", "level", "probability", "mcse"]
     assert len(rows) == 1 + 2 * posterior.imputed.n_cells
     assert int(rows[1][0]) == posterior.imputed.rows[0] + 1
     assert any("blank cells in" in note for note in diagnose(posterior).notes)

@@ -18,6 +18,19 @@ from edgewise.plots import PLOTS
 from edgewise.predict import conditional_probability
 
 
+def test_the_home_of_nobody_is_no_directory(fitted: Path, votes: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        ["fit", votes, "-o", "~nosuchuser/x"],
+        ["fit", votes, "-o", "x", "--checkpoint", "~nosuchuser/x"],
+        ["demo", "-o", "~nosuchuser/x"],
+        ["summary", "~nosuchuser/x"],
+        ["export", "edges", fitted, "-o", "~nosuchuser/x.csv"],
+    ):
+        assert "there is no user of that name" in edgewise(*command, code=1).stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_summary_shows_the_edges_as_text_and_json(fitted: Path):
     posterior = load_posterior(fitted / "posterior.nc")
     text = edgewise("summary", fitted, "--top", "1").stdout
@@ -266,3 +279,26 @@ def test_prior_shows_what_it_expects(tmp_path: Path):
     assert told["prior"]["slab"]["sigma0"] == 2
     assert 6 < told["largest_factor_against"] < 8
     assert "one of them" in edgewise(*arguments, "--slab", "3", "3", code=2).stderr
+
+
+def test_prior_of_named_variables(tmp_path: Path):
+    picture, table = tmp_path / "prior.svg", tmp_path / "items.csv"
+    table.write_text("item,scale\na,x\nb,x\nc,y\nd,y\n", "utf-8")
+    said = edgewise(
+        "prior", "--attributes", "scale", "--attribute-table", str(table), "-o", str(picture)
+    ).stdout
+    assert "4 variables, 6 pairs" in said
+    own = tmp_path / "prior.toml"
+    own.write_text('edge_slab = [[["mood", "sleep"], [0.8, 0.3]]]\n', "utf-8")
+    assert "15 variables" in edgewise("prior", "--prior", str(own), "-o", str(picture)).stdout
+    named = ("prior", "--prior", str(own), "-o", str(picture), "--names")
+    assert "3 variables" in edgewise(*named, "mood,sleep,2").stdout
+    assert "sleep" in edgewise(*named, "mood,work", code=1).stderr
+    assert "random" not in edgewise("prior", "--help").stdout
+
+
+def test_prior_of_a_large_screen_is_drawn(tmp_path: Path):
+    picture = tmp_path / "prior.png"
+    said = edgewise("prior", "-p", "1000", "--networks", "1", "-o", str(picture)).stdout
+    assert "1000 variables, 499,500 pairs" in said
+    assert picture.stat().st_size < 1e6

@@ -123,6 +123,15 @@ class Terminal:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("what", ["weights", "edges"])
+def test_tables_have_plain_lines_in_a_terminal(what: str, fitted: Path):
+    code, text = Terminal("export", what, fitted).end()
+    assert code == 0
+    assert "\\r" not in text
+    assert len(text.strip().split("\n")) > 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 def test_control_c_leaves_results_and_resume_goes_on_to_the_same_draws(votes: Path, tmp_path: Path):
     slow = ["--set", "delay=0.004", "--draws", "400", "--max-draws", "400", "--target-ess", "0"]
     common = ["fit", votes, "--group", "party", "--missing", "drop", "--engine", TOY, "--chains", "2"]

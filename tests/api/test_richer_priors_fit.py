@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.legend import Legend
 from sklearn.base import clone
 
 from edgewise import MRF, SpikeSlabMRF, exact, load_posterior, plots
 from edgewise.errors import DataError, FileError
+from edgewise.features import Features
 from edgewise.posterior.communities import point_partition
+from edgewise.posterior.verdict import judge
 from edgewise.priors import (
     AttributeInclusion,
     BlockInclusion,
@@ -62,6 +66,65 @@ def test_communities_to_file_and_back(grouped, tmp_path):
     assert legend is None or "community 1" in [text.get_text() for text in legend.get_texts()]
 
 
+@pytest.fixture(scope="module")
+def single(table) -> SpikeSlabMRF:
+    """Communities where there is one only."""
+    prior = Prior(BlockInclusion(mean_communities=1.01), FixedSlab(1.0))
+    rows = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (60, 8)), columns=NAMES)
+    return SpikeSlabMRF(prior=prior, random_state=1, progress=False).fit(rows)
+
+
+def test_methods_name_what_there_is(grouped, single, table, tmp_path):
+    page = write_report(grouped.posterior_, tmp_path / "report.html").read_text("utf-8")
+    methods = page.partition('id="methods-text"')[2].partition("</div>")[0]
+    assert "uncertain edges, the number of edges and the number of communities, rank" in methods
+    assert "p<sub>0</sub> and σ<sub>0</sub>" not in methods
+    assert "of their own for the parameters of a – b (N(1, 0.5<sup>2</sup>))" in methods
+    prior = Prior(edge_probability={("a", "b"): 0.9, ("c", "<d>"): 0.25}, slab=FixedSlab(1.0))
+    renamed = table.rename(columns={"d": "<d>"})
+    posterior = SpikeSlabMRF(prior=prior, random_state=1, progress=False).fit(renamed).posterior_
+    page = write_report(posterior, tmp_path / "report.html").read_text("utf-8")
+    methods = page.partition('id="methods-text"')[2].partition("</div>")[0]
+    assert "the number of edges and p<sub>0</sub>, rank" in methods
+    assert "prior probabilities of their own for a – b (0.9), c – &lt;d&gt; (0.25)" in methods
+
+
+def test_there_is_no_p0_to_plot(grouped, table):
+    for call in (plots.inclusion_rate, lambda one: plots.trace(one, parameter="p0")):
+        with pytest.raises(DataError, match="has no p0: its prior is a block model"):
+            call(grouped)
+    assert plots.trace_panels(grouped).shape == (2, 2)
+    prior = Prior(AttributeInclusion("scale", SCALE))
+    told = SpikeSlabMRF(prior=prior, random_state=1, progress=False).fit(table)
+    with pytest.raises(DataError, match="has no p0: its prior is a regression"):
+        plots.inclusion_rate(told)
+
+
+def test_one_community_has_no_colour(single, tmp_path):
+    posterior = single.posterior_
+    assert len(posterior.communities().members) == 1
+    for axes in (plots.network(posterior), plots.evidence_network(posterior)):
+        texts = [text.get_text() for legend in axes.figure.findobj(Legend) for text in legend.get_texts()]
+        assert not [text for text in texts if "community" in text]
+    assert plots.communities(posterior).get_title() == "Communities: all variables in one"
+    page = write_report(posterior, tmp_path / "report.html").read_text("utf-8")
+    assert "Nodes of the network have these colours" not in page
+    assert "community 1" not in page
+
+
+def test_number_and_partition_that_differ_are_explained(grouped):
+    found = grouped.posterior_.communities()
+    assert found.note == ""
+    number = np.zeros(9)
+    number[[2, 3]] = 0.4, 0.6
+    other = replace(found, number=number)
+    assert "has 2, though 3 are most probable: the draws split off variables" in other.note
+    assert other.note in str(other)
+    number = np.zeros(9)
+    number[1] = 1.0
+    assert "has 2, though 1 is most probable: the draws merge" in replace(found, number=number).note
+
+
 def test_attributes(table, tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("item,scale\n" + "".join(f"{name},{label}\n" for name, label in SCALE.items()))
@@ -96,6 +159,34 @@ def test_attributes(table, tmp_path):
 def test_attributes_that_cannot_be(table, terms, values, words):
     with pytest.raises(DataError, match=words):
         SpikeSlabMRF(prior=Prior(AttributeInclusion(terms, values)), progress=False).fit(table)
+
+
+@pytest.mark.parametrize(
+    ("terms", "columns", "words"),
+    [
+        (
+            "same(s) + same(t)",
+            {"s": "aaaabbbb", "t": "xxxxyyyy"},
+            "'same s' and 'same t' tell the same pairs",
+        ),
+        (
+            "same(u) + same(s) + distance(t)",
+            {"u": "aabbaabb", "s": "aaaabbbb", "t": (0, 0, 0, 0, 3, 3, 3, 3)},
+            "attributes 'same s' and 'distance of t' tell",
+        ),
+        (
+            "distance(one) + distance(two) + distance(sum)",
+            {"one": range(8), "two": [k**2 for k in range(8)], "sum": [k + k**2 for k in range(8)]},
+            "'distance of one', 'distance of two' and 'distance of sum' depend on each other",
+        ),
+    ],
+)
+def test_attributes_that_say_the_same_are_named(table, terms, columns, words):
+    values = {name: dict(zip(NAMES, column)) for name, column in columns.items()}
+    with pytest.raises(DataError, match=words):
+        SpikeSlabMRF(prior=Prior(AttributeInclusion(terms, values)), progress=False).fit(table)
+    alone = Prior(AttributeInclusion(terms.rpartition(" + ")[0], values))
+    assert alone.resolve(Features.pairs(8), NAMES).model is not None
 
 
 def test_nested_parameters_and_clones():
@@ -141,3 +232,18 @@ def test_the_closest_partition_is_that_of_clear_draws():
     together = (draws[:, :, None] == draws[:, None, :]).mean(axis=0)
     found = point_partition(known, counts / counts.sum(), together)
     assert ((found[:, None] == found) == (truth[:, None] == truth)).all()
+
+
+def test_absence_depends_on_the_slab():
+    """The example of docs/howto/prior.md, with its numbers."""
+    linked = [(0, 1), (0, 7), (1, 3), (1, 6), (2, 4), (3, 5), (4, 7)]
+    truth = MRF(np.full(8, -1.0), linked, np.full(len(linked), 1.0))
+    rows = exact.sample(truth, 200, np.random.default_rng(1))
+    counts, verdicts = [], []
+    for prior in (Prior(), Prior(slab=FixedSlab(2.5))):
+        posterior = SpikeSlabMRF(prior=prior, random_state=1, progress=False).fit(rows).posterior_
+        counts.append(int(posterior.summary()["evidence"].str.contains("absence").sum()))
+        verdicts.append(judge(posterior).nothing_excluded)
+    assert counts == [0, 18]
+    assert "with 200 rows and a slab of width 0.95" in verdicts[0]
+    assert verdicts[1] == ""

@@ -14,7 +14,15 @@ from edgewise.features import Features, Statistics
 from edgewise.posterior.absence import absence, gain_wanted, typical_factor
 from edgewise.posterior.posterior import Posterior
 from edgewise.posterior.verdict import judge
-from edgewise.priors import FixedInclusion, FixedSlab, Prior
+from edgewise.priors import (
+    AttributeInclusion,
+    BlockInclusion,
+    CauchySlab,
+    FixedInclusion,
+    FixedSlab,
+    Prior,
+    StudentSlab,
+)
 
 PAIRS = Features.pairs(3)
 
@@ -42,6 +50,84 @@ def test_the_ceiling_is_what_data_without_a_trace_reach(rows, sigma0):
     assert found.ceiling == pytest.approx(against, rel=0.1)
     # Negative control: the ceiling of a slab half as wide is another one.
     assert abs(0.5 * found.ceiling / against - 1) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("slab", "rows"), [(CauchySlab(0.3), 60.0), (CauchySlab(2.0), 200.0), (StudentSlab(4, 0.3), 100.0)]
+)
+def test_the_ceiling_of_heavier_tails(slab, rows):
+    prior = Prior(FixedInclusion(0.5), slab)
+    statistics = independent(rows)
+    truth = enumerate_posterior(PAIRS, statistics, prior.resolve(PAIRS))
+    against = ((1 - truth.inclusion) / truth.inclusion).mean()
+    found = absence(fitted(prior, statistics), thresholds=(1000, 2000))
+    assert found.undecided == 3
+    assert found.ceiling == pytest.approx(against, rel=0.1)
+    assert found.ceiling > 1
+
+
+@pytest.mark.parametrize("slab", [CauchySlab(0.3), StudentSlab(4, 0.3)])
+def test_words_on_heavier_tails(slab):
+    prior = Prior(FixedInclusion(0.5), slab)
+    found = judge(fitted(prior, independent(60.0)))
+    words = found.nothing_excluded
+    assert "nothing could be" in words
+    assert "more likely than it was" not in words
+    assert type(slab).__name__ in words
+    assert "FixedSlab" not in words
+    # With the slab that it names, independent data are excluded.
+    parts = (4, found.reach.sigma0) if isinstance(slab, StudentSlab) else (found.reach.sigma0,)
+    assert (
+        judge(fitted(Prior(FixedInclusion(0.5), type(slab)(*parts)), independent(60.0))).counts["absence"]
+        == 3
+    )
+
+
+def test_a_slab_of_its_own_has_its_own_ceiling():
+    prior = Prior(
+        FixedInclusion(0.5),
+        FixedSlab(0.5),
+        edge_slab={(0, 1): (0.6, 0.4), (0, 2): (0.6, 0.4), (1, 2): (0.6, 0.4)},
+    )
+    statistics = independent(60.0)
+    truth = enumerate_posterior(PAIRS, statistics, prior.resolve(PAIRS))
+    against = ((1 - truth.inclusion) / truth.inclusion).mean()
+    found = absence(fitted(prior, statistics), thresholds=(1000, 2000))
+    assert found.ceiling == pytest.approx(against, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "inclusion",
+    [
+        BlockInclusion(),
+        AttributeInclusion("same(s)", {"s": dict(zip("0123", "aaab"))}, p0_sd=2.0),
+    ],
+    ids=["communities", "attributes"],
+)
+def test_a_model_of_inclusion_is_part_of_the_ceiling(inclusion):
+    """A linked triple raises the odds of the other pairs through the model, as a learned p0 would."""
+    features = Features.pairs(4)
+    statistics = Statistics(100.0, np.full(4, 50.0), np.array([45.0, 45.0, 25.0, 45.0, 25.0, 25.0]))
+    prior = Prior(inclusion, FixedSlab(1.0))
+    resolved = prior.resolve(features)
+    truth = enumerate_posterior(features, statistics, resolved)
+    posterior = Posterior(
+        run(Problem(features, statistics, resolved), "exact", 8000, chains=2),
+        features, "0123", statistics=statistics, prior=prior,
+    )  # fmt: skip
+    found = absence(posterior)
+    against = ((1 - truth.inclusion) / truth.inclusion * resolved.prior_odds())[[2, 4, 5]].mean()
+    assert found.ceiling == pytest.approx(against, rel=0.15)
+    assert found.leaning in ("communities", "attributes")
+    assert abs(found.lean - 1) > 0.05
+
+
+def test_data_never_make_an_absent_link_more_likely():
+    """But for the error of few draws the ceiling is one at least where p0 is fixed."""
+    for slab in (FixedSlab(0.05), CauchySlab(0.02), StudentSlab(4, 0.02)):
+        words = judge(fitted(Prior(FixedInclusion(0.5), slab), independent(40.0))).nothing_excluded
+        assert "more likely than it was" not in words
+        assert "hardly speak against it" in words
 
 
 def test_learned_rate_is_part_of_the_ceiling():

@@ -28,6 +28,7 @@ from edgewise.priors import (
     GammaSlab,
     NormalBias,
     Prior,
+    ResolvedPrior,
     StudentSlab,
 )
 from edgewise.priors.communities import BlockLayout
@@ -131,6 +132,7 @@ def test_other_engines_against_enumeration(cases, name, engine):
     ("name", "other"),
     [
         ("cauchy", Prior(BetaInclusion(2.0, 2.0), FixedSlab(0.8), NormalBias(3.0))),
+        ("student", Prior(FixedInclusion(0.4), FixedSlab(1.0), NormalBias(3.0))),
         ("communities", Prior(BetaInclusion(1.0, 1.0), GammaSlab(5.0, 5.0), NormalBias(3.0))),
         ("attributes", Prior(FixedInclusion(0.4), FixedSlab(1.0), NormalBias(3.0))),
         (
@@ -154,7 +156,14 @@ def test_another_prior_is_noticed(cases, name, other):
     assert max(found["inclusion"], found["mean"]) > 2 * LIMIT, found
 
 
-@pytest.mark.parametrize("name", ["cauchy", "communities", "attributes"])
+def own_slab(resolved: ResolvedPrior, candidate: int) -> tuple[float, float]:
+    """Mean and standard deviation of a candidate's own slab, zeros without one."""
+    if resolved.own_mean is None or resolved.own_sd is None:
+        return 0.0, 0.0
+    return float(resolved.own_mean[candidate]), float(resolved.own_sd[candidate])
+
+
+@pytest.mark.parametrize("name", PRIORS)
 def test_without_data_the_prior_returns(name):
     features = Features.pairs(4)
     resolved = PRIORS[name].resolve(features)
@@ -164,12 +173,25 @@ def test_without_data_the_prior_returns(name):
     for a in range(6):
         value = draws.column(a)
         assert z_score([value != 0], expected[a]) < LIMIT
-        assert z_score([value > 0], expected[a] / 2) < LIMIT
+        mean, sd = own_slab(resolved, a)
+        above = 0.5 if mean == 0 else special.ndtr(mean / sd)
+        assert z_score([value > 0], expected[a] * above) < LIMIT
         if name == "cauchy":
             # Cut off at 100, half of the density lies within the scale still.
             inside = np.arctan(1.0) / np.arctan(100 / 0.8)
             assert z_score([(np.abs(value) < 0.8) & (value != 0)], expected[a] * inside) < LIMIT
             assert z_score([(np.abs(value) < 0.6745 * 0.8 * 1.2) & (value != 0)], expected[a] / 2) > LIMIT
+        if name == "student":
+            for width in (3.0, 1.0, 0.5):
+                near = (np.abs(value) < width) & (value != 0)
+                assert z_score([near], expected[a] * (2 * special.stdtr(4.0, width) - 1)) < LIMIT
+            # Negative control: a normal slab of the same variance.
+            assert z_score([near], expected[a] * (2 * special.ndtr(0.5 / 2**0.5) - 1)) > LIMIT
+        if sd > 0:
+            near = (np.abs(value - mean) < sd) & (value != 0)
+            assert z_score([near], expected[a] * (2 * special.ndtr(1.0) - 1)) < LIMIT
+            # Negative control: the slab of the others, around zero.
+            assert z_score([value > 0], expected[a] / 2) > LIMIT
     model = resolved.model
     if isinstance(model, BlockLayout):
         state = draws.model_state

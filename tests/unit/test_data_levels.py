@@ -342,7 +342,7 @@ BAD: dict[str, tuple[Callable[[], dict[str, Any]], dict[str, Any], list[str]]] =
         {"levels": {"x": [1, 2, 3, 4, 5, "1"]}},
         ["levels lists 1 twice" if False else "twice for 'x'"],
     ),
-    "one level listed": (lambda: {"x": ITEM}, {"levels": {"x": [1]}}, ["lists 1 levels", "2 to 20"]),
+    "one level listed": (lambda: {"x": ITEM}, {"levels": {"x": [1]}}, ["lists 1 level for", "2 to 20"]),
     "too many levels listed": (lambda: {"x": ITEM}, {"levels": {"x": range(21)}}, ["lists 21 levels"]),
     "levels for no column": (
         lambda: {"x": ITEM},

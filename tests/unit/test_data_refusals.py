@@ -48,7 +48,7 @@ IN_MEMORY: dict[str, tuple[Callable[[], Any], dict[str, Any], list[str]]] = {
     "an empty list": (lambda: [], {}, ["The list", "no rows"]),
     "a flat list": (lambda: [0, 1, 1], {}, ["row 0 is 0", "list of rows"]),
     "a list of words": (lambda: ["ab", "cd"], {}, ["row 0 is 'ab'"]),
-    "ragged rows": (lambda: [[0, 1], [1, 0], [1]], {}, ["row 2 has 1 cells", "row 0 has 2"]),
+    "ragged rows": (lambda: [[0, 1], [1, 0], [1]], {}, ["row 2 has 1 cell ", "row 0 has 2"]),
     "ragged columns": (lambda: {"a": [0, 1], "b": [0, 1, 1]}, {}, ["one length", "'b'"]),
     "a pandas Series": (lambda: frame()["a"], {}, ["pandas Series", "two or more columns"]),
     "a polars Series": (lambda: pl.Series([0, 1]), {}, ["polars Series"]),

@@ -519,7 +519,7 @@ def test_a_pipe_does_not_keep_us_waiting(tmp_path):
         edgewise.load_posterior(tmp_path / "pipe.nc")
     with pytest.raises(FileError, match="/dev/zero is not a file"):
         edgewise.load_posterior("/dev/zero")
-    with pytest.raises(FileError, match="cannot be opened"):
+    with pytest.raises(FileError, match="is not a path"):
         edgewise.load_posterior("a\0b")
 
 

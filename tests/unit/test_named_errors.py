@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from edgewise.engines.particle import ParticleSettings
 from edgewise.errors import DataError, EdgewiseWarning, FileError, printable
 from edgewise.features import resolve_features
 from edgewise.priors import BetaInclusion, FixedSlab, GammaSlab, NormalBias
+from edgewise.run.options import RunOptions
 
 GOOD = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]])
 LONG = "x" * 200_000
@@ -50,6 +53,50 @@ def test_very_long_fields_are_read_or_refused_by_name(text: str) -> None:
 
 def test_a_very_long_name_is_a_name() -> None:
     assert read_data(io.StringIO(f"a,{LONG}\n0,1\n1,0\n1,1\n")).names == ("a", LONG)
+
+
+def peak(call: Any) -> int:
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("start", "line", "words"),
+    [
+        (b"", b",", "has a line of 64,000,002 columns or more at its beginning, which take 128 GB or more"),
+        (b"", b"0", "a line at its beginning has more than 64 MB"),
+        (b"", b'"', "a line at its beginning has more than 64 MB"),
+        (b"a,b\n", b"0,1,", "has a line of 32,000,001 columns or more"),
+        (b"a,b\n" + b"0,1\n" * 20_000, b"0,1,", r"line 20002 has \d+ or more fields .* names 2 columns"),
+        (b"a,b\n" + b"0,1\n" * 20_000, b"0", "line 20002 has more than 64 MB"),
+        (b'a,b\n"0",1\n' + b"0,1\n" * 20_000, b"0,1,", r"line 20003 has 1\d+ or more fields"),
+    ],
+    ids=["commas", "zeros", "quotes", "second", "below", "below-zeros", "below-quotes"],
+)
+def test_a_line_of_200_megabytes(start: bytes, line: bytes, words: str, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "t.csv.gz", "wb", 1) as file:
+        file.write(start)
+        for _ in range(20):
+            file.write(line * (10_000_000 // len(line)))
+
+    def refused() -> None:
+        with pytest.raises((DataError, FileError), match=words):
+            read_data(tmp_path / "t.csv.gz")
+
+    assert peak(refused) < 300e6
+
+
+def test_wide_tables_and_long_cells_are_no_lines_without_end() -> None:
+    names = ",".join(f"n{k}" for k in range(200_000))
+    rows = ["0,1," * 99_999 + "1,0", "1,0," * 99_999 + "1,1", "1,1," * 99_999 + "0,1"]
+    wide = "\n".join([names, *rows, ""])
+    assert read_data(io.StringIO(wide), columns=["n0", "n1", "n199998"]).n_rows == 3
+    text = "a,b,c\n" + f'0,1,"{"x," * 200_000}"\n1,0,"y"\n0,0,"y"\n'
+    assert read_data(io.StringIO(text), columns=["a", "b"]).n_rows == 3
 
 
 # Streams.
@@ -265,3 +312,105 @@ def test_many_columns_cost_as_much_as_they_are() -> None:
     select(names, None, names[::2], None, None, problems)
     assert not problems
     assert Name.compared < 3 * len(names)
+
+
+# Weights, groups and columns beside the table.
+
+ROWS = np.random.default_rng(4).integers(0, 2, (30, 4))
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e300, 1e15])
+def test_weights_beyond_any_number_of_rows(weight: float) -> None:
+    with pytest.raises(DataError, match=r"sample_weight add up to .*divide them by a number"):
+        read_data(ROWS, sample_weight=[weight] * 30)
+    assert read_data(ROWS, sample_weight=[3e10] * 30).total == 9e11
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (np.ma.array([0, 1] * 15, mask=[0, 0, 1] * 10), r"'group' is blank in 10 rows \(first in row 2\)"),
+        ([[0], [1]] * 15, "takes one label per row.*row 0 has '\\[0\\]'"),
+        (np.ones((30, 2)), "takes one label per row"),
+        (np.ma.masked, "takes one label per row"),
+        (np.array(1), "takes one label per row"),
+        ([{"a": 1}] * 30, "takes one label per row"),
+    ],
+    ids=["masked", "lists", "matrix", "mask", "scalar", "mappings"],
+)
+def test_groups_that_are_no_labels(groups: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_data(ROWS, groups=groups)
+
+
+@pytest.mark.parametrize("labels", [[0, 1] * 15, np.array([0, 1] * 15), pd.Series(["a", "b"] * 15)], ids=type)
+def test_labels_to_adjust_for_need_a_name(labels: Any) -> None:
+    with pytest.raises(DataError, match=r"30 were given where it has 4.*adjust=\{'site': labels\}"):
+        read_data(ROWS, adjust=labels)
+    assert read_data(ROWS, adjust={"site": labels}).strata is not None
+
+
+@pytest.mark.parametrize("bins", ["x", 0, True, 2.5])
+def test_bins_are_checked_where_nothing_is_cut(bins: Any) -> None:
+    with pytest.raises(DataError, match="bins must be a whole number from 2 to 20, not"):
+        read_data(ROWS, bins=bins)
+
+
+def test_unions_of_arrow() -> None:
+    kinds = pa.array([0, 1, 0], pa.int8())
+    union = pa.UnionArray.from_sparse(kinds, [pa.array([1, 2, 3]), pa.array([1.0, 2.0, 3.0])])
+    with pytest.raises(DataError, match=r"no levels can be made of its columns 'a' \(sparse_union"):
+        read_data(pa.table({"a": union, "b": [0, 1, 1], "c": [1, 1, 0]}))
+
+
+def test_thousands_of_bad_columns_make_a_short_message(rng: np.random.Generator) -> None:
+    cells = rng.integers(0, 2, (10, 3000)).astype(object)
+    cells[0, ::3] = "x"
+    with pytest.raises(DataError) as caught:
+        read_data(cells)
+    assert len(str(caught.value)) < 5000
+    assert "'x57', ... and 980 more, all of them in the error's `remedy`]" in str(caught.value)
+    assert len(caught.value.remedy["drop_columns"]) == 1000  # type: ignore[attr-defined]
+
+
+def test_the_way_out_counts_the_rows_it_leaves(rng: np.random.Generator) -> None:
+    frame = pd.DataFrame({"a": rng.integers(0, 2, 120), "b": rng.integers(0, 2, 120)})
+    frame["c"] = rng.choice(["?", "x", "y"], 120)
+    with pytest.raises(DataError) as caught:
+        read_data(frame)
+    error: Any = caught.value
+    data = read_data(frame, **error.remedy)
+    assert (data.n_rows, data.n_variables) == (error.rows_left, error.columns_left) == (120, 2)
+
+
+def test_a_number_that_was_cut_is_no_label_of_rows(rng: np.random.Generator) -> None:
+    frame = pd.DataFrame(rng.integers(0, 2, (40, 4)), columns=list("abcd"))
+    frame["stars"] = rng.integers(1, 6, 40)
+    frame["fixed"] = 1
+    with pytest.raises(DataError) as caught:
+        read_data(frame, binarize=">=3")
+    assert caught.value.remedy == {"constant": "drop"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"thin": 10**20}, "thin must be 'auto' or a whole number of at most 1,000,000,000"),
+        ({"thin": 10**5000}, "thousands of digits"),
+        ({"chains": 10**9}, "chains must be a whole number of at most 100,000"),
+        ({"max_draws": 10**30}, "max_draws must be a whole number of at most"),
+        ({"min_draws": 10**30, "max_draws": 10**31}, "min_draws must be a whole number of at most"),
+        ({"n_jobs": 10**20}, "n_jobs must be a number of workers"),
+        ({"max_time": 10**400}, "max_time must be a positive number"),
+        ({"target_error": 10**400}, "target_error must be"),
+        ({"checkpoint_every": 10**400}, "checkpoint_every must be"),
+        ({"progress": "x"}, "progress must be True, False or 'lines'; not 'x'"),
+        ({"progress": 5}, "progress must be True, False or 'lines'; not 5"),
+        ({"checkpoint": ""}, "checkpoint must be the path of a directory, or None. '' is not a path"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:20],
+)
+def test_options_beyond_all_bounds(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(DataError, match=words) as caught:
+        RunOptions(**options)
+    assert len(str(caught.value)) < 400

@@ -62,7 +62,7 @@ def replace_bytes(path: Path, content: bytes) -> None:
 def write_text(output: str, text: str) -> None:
     """Write text to a file, or to standard output for ``-``."""
     if output == "-":
-        sys.stdout.write(printable(text) if _is_terminal() else text)
+        sys.stdout.write(printable(text.replace("\r\n", "\n")) if _is_terminal() else text)
         sys.stdout.flush()
     else:
         replace_bytes(Path(output), text.encode())

@@ -12,6 +12,7 @@ import typer
 from edgewise.cli import options, priors, running
 from edgewise.cli.messages import as_list
 from edgewise.cli.options import OUTPUT, PRIOR, SAMPLING
+from edgewise.paths import as_path
 from edgewise.run.options import MINIMUM_DRAWS, RunOptions
 
 
@@ -241,7 +242,7 @@ def fit(
 
     edgewise fit votes.csv --group party --missing drop -o votes --resume
     """
-    directory = output if output is not None else default_directory(data)
+    directory = default_directory(data) if output is None else as_path(output, "a directory")
     given = (p0, beta, sigma0, slab, bias_sd, cauchy, student, communities, attributes, attribute_table)
     prior = priors.make_prior(priors.Given(*given, prior_file=prior_file))
     least, most = running.limits(draws, max_draws)
@@ -309,7 +310,7 @@ def default_directory(data: str) -> Path:
         return Path("stdin-edgewise")
     name = re.sub(r"\.npz:", "-", Path(data).name)
     stem = re.sub(r"(\.(csv|tsv|txt|gz|npz|npy|parquet))+$", "", name, flags=re.IGNORECASE)
-    return Path(f"{stem or 'data'}-edgewise")
+    return Path(f"{stem.lstrip('~') or 'data'}-edgewise")  # no home of anybody
 
 
 def parse_settings(values: list[str] | None) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ import typer
 from edgewise.cli import options
 from edgewise.cli.files import csv_text, replace_bytes, write_text
 from edgewise.cli.messages import WRONG, say, tell
+from edgewise.paths import as_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +106,9 @@ def simulate(
         replace_bytes(truth, (model.to_json() + "\n").encode())
     write_text(output, csv_text(names, cells))
     if output != "-":
-        shape = f"{number:,} rows, {model.n_variables} variables"
+        from edgewise.data.problems import counted
+
+        shape = f"{counted(number, 'row')}, {counted(model.n_variables, 'variable')}"
         tell(f"Written: {output} ({shape}, {len(model.cliques)} true edges)")
 
 
@@ -145,6 +148,7 @@ def demo(
     from edgewise.datasets import diabetes
     from edgewise.run.options import RunOptions
 
+    output = as_path(output, "a directory")
     request = running.Request(
         directory=output,
         options=RunOptions(seed=seed, max_time=options.parse_duration(max_time), n_jobs=jobs),

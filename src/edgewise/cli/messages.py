@@ -244,6 +244,8 @@ _SENTENCES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"GammaSlab's rate", "RATE of --slab"),
     (r"FixedSlab's sigma0", "--sigma0"),
     (r"FixedSlab\(([^)]*)\)", r"--sigma0 \1"),
+    (r"CauchySlab\(([^)]*)\)", r"--cauchy \1"),
+    (r"StudentSlab\(([^,)]*), ?([^)]*)\)", r"--student \1 \2"),
     (r"NormalBias's sd", "--bias-sd"),
     (r"CauchySlab's scale", "--cauchy"),
     (r"StudentSlab's freedom", "FREEDOM of --student"),
@@ -268,6 +270,8 @@ def in_options(text: str) -> str:
 
     >>> in_options("232 rows would stay with missing='drop'; or use drop_columns=['id', 'a b'].")
     "232 rows would stay with --missing drop; or use --drop-columns 'id,a b'."
+    >>> in_options("a slab such as CauchySlab(1.7) or StudentSlab(4, 2.4) or wider")
+    'a slab such as --cauchy 1.7 or --student 4 2.4 or wider'
     """
     import ast
 
@@ -338,7 +342,10 @@ def explain(error: Exception) -> str:
         text = text.partition("\nTo go on without repairing it:")[0]
     text = in_options(text)
     if remedy:
-        left = f"{getattr(error, 'rows_left', 0):,} rows and {getattr(error, 'columns_left', 0):,} columns"
+        from edgewise.data.problems import counted
+
+        rows, columns = getattr(error, "rows_left", 0), getattr(error, "columns_left", 0)
+        left = f"{counted(rows, 'row')} and {counted(columns, 'column')}"
         text += f"\nTo go on without repairing it (leaves {left}):\n  {remedied(remedy)}"
     return text
 

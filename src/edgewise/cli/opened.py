@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.cli.options import Missing
 from edgewise.errors import DataError, FileError
+from edgewise.paths import as_path
 
 if TYPE_CHECKING:
     from edgewise.data.problems import TableError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def find_posterior(path: Path) -> Path:
     """The file meant by the path of a fit's directory or of the file itself."""
+    path = as_path(path, "a saved posterior")
     if path.is_dir():
         file = path / "posterior.nc"
         if not file.exists():

@@ -101,7 +101,24 @@ BiasSd = Annotated[
 
 
 def prior(
-    variables: Annotated[int, typer.Option("--variables", "-p", min=2, help="Number of variables.")] = 15,
+    variables: Annotated[
+        int | None,
+        typer.Option(
+            "--variables",
+            "-p",
+            min=2,
+            help="Number of variables.",
+            show_default="15, or those that the prior names",
+        ),
+    ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Names of the variables, where the prior is about some of them.",
+            show_default=False,
+        ),
+    ] = None,
     rows: Annotated[
         float | None,
         typer.Option("--rows", "-n", min=1, help="Say what so many rows could exclude.", show_default=False),
@@ -113,9 +130,11 @@ def prior(
     cauchy: Cauchy = None,
     student: Student = None,
     communities: Communities = False,
+    attributes: Attributes = None,
+    attribute_table: AttributeTable = None,
     prior_file: PriorFile = None,
     networks: Annotated[int, typer.Option(min=1, max=24, help="Networks to draw.")] = 6,
-    seed: options.Seed = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same one gives the same networks.")] = 0,
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FILE", help="The picture: PNG, SVG or PDF by its ending."),
@@ -132,6 +151,8 @@ def prior(
     edgewise prior --variables 8 --rows 200 --sigma0 2.5 -o wide.png
 
     edgewise prior -p 100 --beta 1 20 --networks 3
+
+    edgewise prior --attributes 'same(subscale)' --attribute-table items.csv
     """
     import matplotlib
 
@@ -141,15 +162,28 @@ def prior(
     from edgewise.priors import expect
 
     chosen = make_prior(
-        Given(p0, beta, sigma0, slab, None, cauchy, student, communities, None, None, prior_file)
+        Given(
+            p0,
+            beta,
+            sigma0,
+            slab,
+            None,
+            cauchy,
+            student,
+            communities,
+            attributes,
+            attribute_table,
+            prior_file,
+        )
     )
     target = binary_target(output)
-    found = expect(chosen, variables)
+    named = None if names is None else [str(name) for name in options.parse_names([names]) or ()]
+    found = expect(chosen, variables, seed, named)
     if json:
         write_json(
             {
                 "prior": chosen.to_dict(),
-                "variables": variables,
+                "variables": found.n_variables,
                 "pairs": found.n_pairs,
                 "edges_mean": found.edges.mean(),
                 "odds_ratio_median": found.odds_ratio(0.5),
@@ -164,7 +198,7 @@ def prior(
             out.print(sentence)
         if rows is not None:
             out.print(found.words_on_absence(rows))
-    axes = prior_networks(chosen, n_variables=variables, n=networks, seed=0 if seed is None else seed)
+    axes = prior_networks(chosen, n_variables=variables, n=networks, seed=seed, names=named)
     target.write_figure(axes[0].get_figure(root=True), 150)
     if not json:
         tell(f"Written: {target}")

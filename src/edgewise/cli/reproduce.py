@@ -51,12 +51,13 @@ def reproduce(
     edgewise reproduce all -o paper --profile full --plan
     """
     from edgewise.experiments.command import run
+    from edgewise.paths import as_path
 
     session.resume = command_line()
     with cluster(scheduler) as client:
         run(
             figure,
-            output,
+            as_path(output, "a directory"),
             profile=profile.value,
             seed=seed,
             jobs=jobs,

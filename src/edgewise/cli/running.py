@@ -15,6 +15,7 @@ import typer
 
 from edgewise.cli.messages import DONE, WRONG, as_list, command_line, in_options, say, session, tell
 from edgewise.errors import DataError, FileError, printable
+from edgewise.paths import as_path
 from edgewise.run.options import TARGET_ESS, RunOptions
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Request:
     @property
     def checkpoint(self) -> Path:
         """Where the chains are saved on the way."""
-        return Path(self.options.checkpoint or self.directory / CHECKPOINT)
+        return as_path(self.options.checkpoint or self.directory / CHECKPOINT, "a directory")
 
 
 def limits(draws: int | None, max_draws: int | None) -> tuple[int, int]:
@@ -117,8 +118,11 @@ def make_directory(request: Request) -> None:
 
 def introduce(data: Data, origin: str, *, chosen: bool) -> None:
     """Say what was read, what was done to it, and which text columns have become variables."""
-    tell(f"{printable(origin, keep='')}: {data.n_rows:,} rows, {data.n_variables:,} variables.")
     from edgewise.data.notes import label_columns
+    from edgewise.data.problems import counted
+
+    size = f"{counted(data.n_rows, 'row')}, {counted(data.n_variables, 'variable')}"
+    tell(f"{printable(origin, keep='')}: {size}.")
 
     words = {name: labels for name, labels in zip(data.names, data.levels) if len(labels) == 2}
     odd = [] if chosen else [(name, *words[name]) for name in label_columns([*words], [*words.values()])]

@@ -76,6 +76,7 @@ def show_posterior(
     """Print the answer, the quality of the draws and the most probable edges."""
     from rich.text import Text
 
+    from edgewise.data.problems import counted
     from edgewise.posterior.approximation import sentence
     from edgewise.posterior.verdict import judge
 
@@ -83,10 +84,12 @@ def show_posterior(
     show_banner(out, found)
     rows = float(posterior.statistics.n_rows)
     noun = "edge" if posterior.features.pairs_only else "clique"
+    chains = f"{counted(posterior.n_chains, 'chain')} x {counted(posterior.n_draws, 'draw')}"
+    candidates = counted(posterior.n_candidates, f"candidate {noun}")
     out.print(
-        f"{rows:,.10g} rows, {posterior.n_variables:,} variables, "
-        f"{posterior.n_candidates:,} candidate {noun}s{never_active(posterior)}; "
-        f"{posterior.n_chains} chains x {posterior.n_draws:,} draws ({posterior.info.get('engine', '?')})"
+        f"{rows:,.10g} row{'s' * (rows != 1)}, {counted(posterior.n_variables, 'variable')}, "
+        f"{candidates}{never_active(posterior)}; "
+        f"{chains} ({posterior.info.get('engine', '?')})"
     )
     out.print(Text(verdict.answer, "bold" if found.light == "green" else "dim"))
     number = posterior.n_edges

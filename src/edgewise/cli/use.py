@@ -169,7 +169,9 @@ def sample(
     labelled = ([found.levels[k][cell] for k, cell in enumerate(row)] for row in rows.tolist())
     write_text(output, safe_csv(found.names, labelled))
     if output != "-":
-        tell(f"Written: {output} ({number:,} rows)")
+        from edgewise.data.problems import counted
+
+        tell(f"Written: {output} ({counted(number, 'row')})")
 
 
 def export(

@@ -29,8 +29,8 @@ from edgewise.data.several import Several
 from edgewise.data.wishes import Wishes
 from edgewise.reading import physical_memory
 
-# A row with blanks stands for so many at most.
-MOST_ROWS_OF_A_KIND = 1e12
+# All rows together stand for so many at most: sums of their weights stay exact, and the engines true.
+MOST_ROWS = 1e12
 CELL_BYTES = 24  # of a column while it is read: the cells, their levels, their bits
 
 
@@ -117,9 +117,8 @@ class Body:
         n_rows = self.table.n_rows
         wrong = ~(np.isfinite(weights) & (weights >= 0))
         if weights.shape != (n_rows,):
-            text = (
-                f"sample_weight has shape {weights.shape}; give one number for each of the {n_rows:,} rows."
-            )
+            rows = "the one row" if n_rows == 1 else f"each of the {n_rows:,} rows"
+            text = f"sample_weight has shape {weights.shape}; give one number for {rows}."
         elif (wrong | masked).any():
             row = int(np.flatnonzero(wrong | masked)[0])
             found = "masked" if masked[row] else f"{weights[row]:g}"
@@ -129,6 +128,13 @@ class Body:
             )
         elif not weights.any():
             text = "every sample_weight is zero, so that no row counts; give at least one a positive weight."
+        elif not weights.max() <= MOST_ROWS or not weights.sum() <= MOST_ROWS:
+            with np.errstate(over="ignore"):
+                total = weights.sum()
+            text = (
+                f"the values of sample_weight add up to {total:g}, as if there were so many rows; divide "
+                f"them by a number so that their sum is at most {MOST_ROWS:g} (usually the number of rows)."
+            )
         else:
             return weights
         self.problems.append(Fault(WEIGHTS, text))
@@ -209,15 +215,14 @@ class Body:
         n_rows = self.table.n_rows
         silent = silent_rows(self.blanks, n_rows, len(self.names))
         if weights is not None:
-            counted_one_by_one = (weights % 1 == 0) & (weights <= MOST_ROWS_OF_A_KIND)
-            doubtful = ~complete_rows(self.blanks, n_rows) & ~silent & ~counted_one_by_one
+            doubtful = ~complete_rows(self.blanks, n_rows) & ~silent & (weights % 1 != 0)
             if doubtful.any():
                 row = int(np.flatnonzero(doubtful)[0])
                 column = next(k for k, bits in self.blanks.items() if bits[row // 8] >> (7 - row % 8) & 1)
                 text = (
                     f"sample_weight is {weights[row]:g} at {self.table.where(row)}, where column "
-                    f"{self.names[column]!r} is blank; a row with blanks stands for a whole number of rows "
-                    "(at most 1e12), each with answers of its own. Round such weights, or leave these rows "
+                    f"{self.names[column]!r} is blank; a row with blanks stands for a whole number of "
+                    "rows, each with answers of its own. Round such weights, or leave these rows "
                     "out with missing='drop'."
                 )
                 self.problems.append(Fault(WEIGHTS, text, (self.names[column],)))
@@ -284,6 +289,15 @@ class Body:
         bits = self.packed[position] if keep is None else self.packed[position] & np.packbits(keep)
         return int(np.bitwise_count(bits).sum())
 
+    def _without(
+        self, left_out: set[int], usable: list[int], dropping: bool
+    ) -> tuple[list[int], dict[int, np.ndarray], np.ndarray | None, list[int]]:
+        """The columns that stay, their blanks, the rows that stay then, and the columns with one level."""
+        rest = [position for position in usable if position not in left_out]
+        blanks = {k: bits for k, bits in self.blanks.items() if k not in left_out} if dropping else {}
+        keep = complete_rows(blanks, self.table.n_rows) if blanks else None
+        return rest, blanks, keep, self._fixed(keep, rest) if self.constant != "keep" else []
+
     def _refusal(self) -> TableError:
         """The error with all problems and, where there is one, a set of arguments that gets round them."""
         usable = [position for position, levels in enumerate(self.levels) if levels is not None]
@@ -294,22 +308,20 @@ class Body:
         n_rows = self.table.n_rows
         dropping = bool(self.blanks) and self.missing != "impute"
         emptiest = set(columns_to_leave_out(self.blanks, n_rows, len(usable)) if dropping else [])
-        rest = [position for position in usable if position not in emptiest]
-        # Blanks are of usable columns only.
-        blanks = {k: bits for k, bits in self.blanks.items() if k not in emptiest} if dropping else {}
-        keep = complete_rows(blanks, n_rows) if blanks else None
-        fixed = self._fixed(keep, rest) if self.constant != "keep" else []
-        rows_left = n_rows if keep is None else int(keep.sum())
-        columns_left = len(rest) - len(fixed)
+        rest, blanks, keep, fixed = self._without(emptiest, usable, dropping)
         leave_out = [self.names[k] for k in range(len(self.names)) if k in emptiest or self.levels[k] is None]
         remedy: dict[str, Any] = {}
         # One column of words that no other shares says what a row is, not what was answered.
         pairs = [k for k in rest if k not in self.several]
         labels = label_columns([self.names[k] for k in pairs], [self.levels[k] for k in pairs])
-        label = labels[0] if self.selection.group is None and len(labels) == 1 and columns_left > 2 else None
-        if label is not None:
+        label = None
+        if self.selection.group is None and len(labels) == 1 and len(rest) - len(fixed) > 2:
+            label = labels[0]
             leave_out.append(label)
-            columns_left -= label not in {self.names[k] for k in fixed}
+            place = next(k for k in pairs if self.names[k] == label)
+            rest, blanks, keep, fixed = self._without(emptiest | {place}, usable, dropping)
+        rows_left = n_rows if keep is None else int(keep.sum())
+        columns_left = len(rest) - len(fixed)
         if leave_out or self.dropped:
             remedy["drop_columns"] = [*self.dropped, *leave_out]
         if blanks:

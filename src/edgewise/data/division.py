@@ -48,8 +48,7 @@ class Division:
     def __init__(
         self, names: Sequence[str], groups: Any, adjust: Any, bins: int, problems: list[Fault]
     ) -> None:
-        if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 2 <= bins <= 20:
-            raise DataError(f"bins must be a whole number from 2 to 20, not {bins!r}.")
+        check_bins(bins)
         self.bins = int(bins)
         self.columns: list[_Column] = []
         if groups is not None:
@@ -60,7 +59,7 @@ class Division:
             for name in adjust.keys() if isinstance(adjust, Mapping) else adjust.columns:
                 self.columns.append(_Column(str(name), None, adjust[name], False))
         elif adjust is not None:
-            for column in adjust:
+            for column in _columns_of(adjust, len(names)):
                 self._add(names, column, "adjust", False, problems)
         given = [column.name for column in self.columns]
         for name in {name for name in given if given.count(name) > 1}:
@@ -90,8 +89,7 @@ class Division:
         self.blanks: list[np.ndarray] = []
         for column in self.columns:
             raw = column.values if column.place is None else table.raw(column.place)
-            cells = np.empty(len(raw), object)
-            cells[:] = [value.item() if isinstance(value, np.generic) else value for value in raw]
+            cells = labels_given(raw, column.name)
             if len(cells) != table.n_rows:
                 problems.append(
                     Fault(
@@ -281,6 +279,46 @@ class Division:
                     f"{FEWEST_ROWS} rows put{joined}: {listing(words)}"
                 )
         return found
+
+
+def check_bins(bins: Any) -> None:
+    """Refuse what is no number of quantile bins."""
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 2 <= bins <= 20:
+        raise DataError(f"bins must be a whole number from 2 to 20, not {repr(bins)[:60]}.")
+
+
+def labels_given(given: Any, name: str) -> np.ndarray:
+    """One label per row, None where it is masked."""
+    try:
+        listed = list(given)
+    except TypeError:
+        raise DataError(f"{name!r} takes one label per row; not {str(given)[:60]!r}.") from None
+    cells = np.empty(len(listed), object)
+    for row, value in enumerate(listed):
+        if value is np.ma.masked:
+            continue
+        plain = value.item() if isinstance(value, np.generic) else value
+        if hasattr(plain, "__len__") and not isinstance(plain, str | bytes):
+            raise DataError(
+                f"{name!r} takes one label per row, a word or a number; row {row} has {str(plain)[:60]!r}."
+            )
+        cells[row] = plain
+    return cells
+
+
+def _columns_of(adjust: Any, n_columns: int) -> list[Any]:
+    """The columns to adjust for; one label per row is refused, for it would have no name."""
+    try:
+        listed = list(adjust)
+    except TypeError:
+        raise DataError(f"adjust takes columns, or labels by name; not {str(adjust)[:60]!r}.") from None
+    repeated = hasattr(adjust, "dtype") and len(set(map(str, listed))) < len(listed)
+    if len(listed) > n_columns or repeated:
+        raise DataError(
+            f"adjust takes columns of the table, and {len(listed):,} were given where it has {n_columns:,}. "
+            "Labels beside the table, one per row, need a name: adjust={'site': labels}."
+        )
+    return listed
 
 
 def _orders(labels: Iterable[str]) -> list[tuple[int, float, str]]:

@@ -20,6 +20,7 @@ from edgewise.data.content import HEAD, Content
 from edgewise.data.memory import Cells, ColumnsTable, Table, array_table, pandas_cells
 from edgewise.data.text import open_text
 from edgewise.errors import FileError
+from edgewise.paths import as_path
 
 READABLE = "CSV, TSV, npz, npy and Parquet files can be read (CSV and TSV also gzipped)"
 
@@ -109,17 +110,13 @@ def _find(source: Any) -> tuple[Path, str | None]:
         text = os.fsdecode(text)
     if "://" in text[:12]:
         raise FileError(f"{text} is an address on the network; download the file and give its path.")
-    if not text.strip() or "\0" in text or len(text) > 4000:
-        raise FileError(f"{text[:60]!r} is not a path; give the path of a file. {READABLE}.")
     key = None
     try:
-        path = Path(text).expanduser()
+        path = as_path(text, "a table")
         if not path.exists() and ".npz:" in text:
             stem, _, key = text.rpartition(":")
-            path = Path(stem).expanduser()
+            path = as_path(stem, "a table")
             path.exists()
-    except RuntimeError:
-        raise FileError(f"{text}: there is no user of that name here; write the whole path.") from None
     except OSError as error:
         raise FileError(f"{text[:60]!r} cannot be opened: {error.strerror}.") from None
     if path.is_dir():

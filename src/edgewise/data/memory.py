@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edgewise.data.factor import Factor, factorise
-from edgewise.data.problems import SHAPE, Fault, TableError, listing
+from edgewise.data.problems import SHAPE, SHOWN, Fault, TableError, counted, listing
 from edgewise.reading import physical_memory
 
 Cells = np.ndarray | Factor
@@ -85,7 +85,7 @@ def table_in_memory(source: Any) -> Table:
     if module == "polars":
         return _from_polars(source)
     if module == "pyarrow" and hasattr(source, "to_pandas"):
-        return _from_pandas(source.to_pandas(integer_object_nulls=True))
+        return _from_arrow(source)
     if module == "scipy" and hasattr(source, "tocsc"):
         return _from_sparse(source)
     if isinstance(source, Mapping):
@@ -212,7 +212,8 @@ def _from_rows(rows: Sequence[Any]) -> Table:
     for number, row in enumerate(rows):
         if len(row) != width:
             raise _refusal(
-                f"row {number} has {len(row)} cells and row 0 has {width}; give rows of equal length.",
+                f"row {number} has {counted(len(row), 'cell')} and row 0 has {width}; give rows of equal "
+                "length.",
                 "the list",
             )
     try:
@@ -314,6 +315,32 @@ def pandas_cells(series: Any) -> Cells:
 
 def _is_nan(name: Any) -> bool:
     return name is None or (isinstance(name, float) and np.isnan(name))
+
+
+def _from_arrow(source: Any) -> Table:
+    try:
+        frame = source.to_pandas(integer_object_nulls=True)
+    except Exception as error:  # whatever Arrow cannot turn into cells
+        schema = getattr(source, "schema", None)
+        odd = [field for field in schema or [] if not _has_cells(source.column(field.name))]
+        if odd:
+            columns = listing([f"{field.name!r} ({str(field.type)[:60]})" for field in odd])
+            names = [field.name for field in odd[:SHOWN]]
+            what = (
+                f"no levels can be made of its columns {columns}; leave them out with drop_columns({names})"
+            )
+        else:
+            what = f"no DataFrame can be made of it ({str(error)[:100]}); give one"
+        raise _refusal(f"{what}.", "the Arrow table") from None
+    return _from_pandas(frame)
+
+
+def _has_cells(column: Any) -> bool:
+    try:
+        column.to_pandas()
+    except Exception:  # as above
+        return False
+    return True
 
 
 def _from_polars(frame: Any) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.data.cuts import cut_behind
 from edgewise.data.problems import counted, listing
 from edgewise.scales import BINARY, NOMINAL, Scale
 
@@ -49,6 +50,7 @@ def label_columns(names: Sequence[str], levels: Sequence[tuple[Any, ...] | None]
         if given is not None
         and isinstance(given[0], str)
         and isinstance(given[1], str)
+        and cut_behind(given) is None  # a number, cut on request
         and (pair[0].casefold(), pair[1].casefold()) not in ORDINARY_WORDS
         and (pairs.count(pair) < most or most == 1)
     ]

@@ -11,6 +11,7 @@ from edgewise.errors import DataError
 
 SHOWN = 5
 LISTED = 12
+NAMED = 20
 VERY_LONG = re.compile(r"\S{300,}")  # words of which a few letters tell enough
 
 SHAPE, NAMES, LEVELS, WEIGHTS, MISSING, CONSTANT = range(6)
@@ -80,13 +81,19 @@ class TableError(DataError):
                 lines.append(f"  ... and {len(rest):,} more, in the columns {listing(columns, 20)}.")
             text = "\n".join(lines)
         if self.remedy and (len(self.problems) > 1 or len(self.remedy) > 1):
-            arguments = ", ".join(f"{name}={value!r}" for name, value in self.remedy.items())
+            arguments = ", ".join(f"{name}={_argument(value)}" for name, value in self.remedy.items())
             aside = f"; {self.label!r} seems to label the rows" if self.label else ""
-            text += (
-                f"\nTo go on without repairing it: {arguments} "
-                f"(leaves {self.rows_left:,} rows and {self.columns_left:,} columns{aside})."
-            )
+            left = f"{counted(self.rows_left, 'row')} and {counted(self.columns_left, 'column')}"
+            text += f"\nTo go on without repairing it: {arguments} (leaves {left}{aside})."
         return VERY_LONG.sub(lambda found: f"{found[0][:60]}...{found[0][-20:]}", text)
+
+
+def _argument(value: Any) -> str:
+    """The value of an argument; of many columns the first."""
+    if not isinstance(value, list) or len(value) <= NAMED:
+        return repr(value)
+    first = ", ".join(map(repr, value[:NAMED]))
+    return f"[{first}, ... and {len(value) - NAMED:,} more, all of them in the error's `remedy`]"
 
 
 def listing(items: Sequence[Any], shown: int = SHOWN) -> str:

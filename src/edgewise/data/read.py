@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from edgewise.data.body import Body
-from edgewise.data.division import Division
+from edgewise.data.division import Division, check_bins
 from edgewise.data.memory import Table
 from edgewise.data.packing import pack
 from edgewise.data.problems import (
@@ -111,6 +111,8 @@ def read_data(
     """
     _check_choice("missing", missing, WAYS_WITH_BLANKS)
     _check_choice("constant", constant, ("error", "keep", "drop"))
+    if bins is not None:
+        check_bins(bins)
     wanted = (kinds, levels, blank, cut, binarize)
     if isinstance(source, Data):
         given = (names, sample_weight, columns, drop_columns, group, *wanted, groups, adjust, bins)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.data.cuts import cut_behind
+from edgewise.data.division import labels_given
 from edgewise.data.factor import Factor, factorise
 from edgewise.data.labels import is_blank, level_key, plain_label
 from edgewise.data.levels import containers
@@ -179,4 +180,6 @@ def labels_in(source: Any, layout: Layout, groups: Any = None) -> tuple[Any, dic
     if groups is not None and not layout.compares:
         raise DataError("No groups were compared in this fit; leave groups out.")
     labels = found.pop(str(column)) if named else groups
+    if labels is not None:
+        labels = list(labels_given(labels, layout.group_name))
     return labels, found

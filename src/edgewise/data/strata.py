@@ -163,7 +163,10 @@ class Layout:
             stratum = self.combinations.get((group, labels))
             if stratum is None:
                 words = ", ".join(f"{name} {label}" for name, label in zip(self.covariates, labels))
-                raise DataError(f"Row {row} has the combination {words}, which no row of the fit had.")
+                raise DataError(
+                    f"Row number {row + 1} (counted from 1) has the combination {words}, which no row of the "
+                    "fit had."
+                )
             found[row] = stratum
         return found
 

@@ -11,7 +11,7 @@ import io
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -25,7 +25,12 @@ from edgewise.errors import FileError
 
 DELIMITERS = ",\t;|"
 PIECE_CELLS = 8_000_000
+PIECE_BYTES = 1 << 18
 LONGEST_FIELD = 2**31 - 1
+# Of one line: bytes, and columns. A column takes about so many bytes for what is kept of it alone.
+LONGEST_LINE = 64_000_000
+MOST_COLUMNS = 1_000_000
+COLUMN_BYTES = 2_000
 _limit = threading.Lock()
 # A header made of these only is the first row of a table without one.
 DATA_WORDS = {"0", "1", "-1", "0.0", "1.0", "-1.0", "true", "false", "y", "n", "yes", "no", "t", "f"}
@@ -109,7 +114,7 @@ def _first_rows(
             if not whole and len(rows) < 3:
                 # The head of a very wide file: read as many lines as it takes.
                 with content.open() as handle:
-                    lines = [handle.readline().decode("utf-8-sig", errors="replace") for _ in range(2)]
+                    lines = [_line(content, handle, delimiter) for _ in range(2)]
                 rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error as error:
         raise FileError(f"{content.origin}: the first lines cannot be read as a table ({error}).") from None
@@ -118,6 +123,71 @@ def _first_rows(
             "has no column names", "it should have a line of them and one line per observation"
         )
     return rows[0], rows[1] if len(rows) > 1 else None
+
+
+def _line(content: Content, handle: BinaryIO, delimiter: str) -> str:
+    """The next of the first lines; refused before it is split where it would take too much memory."""
+    line = handle.readline(LONGEST_LINE + 1)
+    columns = line.count(delimiter.encode()) + 1
+    if columns > MOST_COLUMNS:
+        raise content.error(
+            f"has a line of {columns:,} columns or more at its beginning, which take "
+            f"{columns * COLUMN_BYTES / 1e9:,.0f} GB or more to read",
+            f"give a table of at most {MOST_COLUMNS:,} columns",
+        )
+    if len(line) > LONGEST_LINE:
+        raise _too_long(content.origin, None)
+    return line.decode("utf-8-sig", errors="replace")
+
+
+def _too_long(origin: str, number: int | None) -> FileError:
+    where = "a line at its beginning" if number is None else f"line {number}"
+    return FileError(
+        f"{origin}: {where} has more than {LONGEST_LINE // 1_000_000} MB, which is no row of a table; give "
+        "one line per observation."
+    )
+
+
+class _Lines(io.RawIOBase):
+    """A stream whose lines are refused when they become longer than any row, before a reader keeps them.
+
+    A line that goes on beyond the piece in which it began is refused as soon as it has more separators than
+    the header, too, where no quotes may hide some: a reader would make a field of each.
+    """
+
+    def __init__(self, table: TextTable, handle: BinaryIO) -> None:
+        self._table = table
+        self._handle = handle
+        self._ended = 0  # lines so far
+        self._length = self._marks = 0  # of the line that has not ended yet
+        self._quoted = False
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def close(self) -> None:
+        """Close what it reads from, too."""
+        self._handle.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer."""
+        count: int = self._handle.readinto(buffer)  # type: ignore[attr-defined]
+        block = bytes(memoryview(buffer)[:count])
+        self._quoted = self._quoted or b'"' in block
+        self._ended += block.count(b"\n")
+        rest = block[max(block.rfind(b"\n"), block.rfind(b"\r")) + 1 :]
+        if len(rest) < len(block):
+            self._length = self._marks = 0
+        self._length += len(rest)
+        self._marks += rest.count(self._table.delimiter.encode())
+        fields, width = self._marks + 1, len(self._table.names)
+        if fields > (max(width, MOST_COLUMNS) if self._quoted else width):
+            raise self._table.wrong_length((self._ended + 1, fields), " or more")
+        if self._length > LONGEST_LINE:
+            raise _too_long(self._table.origin, self._ended + 1)
+        return count
 
 
 @contextlib.contextmanager
@@ -140,7 +210,7 @@ class TextTable:
         self.n_rows = -1
         self._content = content
         self._width = len(names)
-        self._delimiter = delimiter
+        self.delimiter = delimiter
         self._plain: PlainBody | None = None
         self._place: dict[int, int] = {}
         self._columns: dict[int, _Column] = {}
@@ -155,12 +225,12 @@ class TextTable:
             size = handle.seek(0, io.SEEK_END)
             handle.seek(max(0, size - HEAD))
             tail = handle.read()
-        stripped = tail.rstrip(b"\r\n \t" if self._delimiter != "\t" else b"\r\n")
+        stripped = tail.rstrip(b"\r\n \t" if self.delimiter != "\t" else b"\r\n")
         start = max(stripped.rfind(b"\n"), stripped.rfind(b"\r")) + 1
         last = stripped[start:]
         if (start == 0 and size > HEAD) or b'"' in tail:
             return
-        fields = last.count(self._delimiter.encode()) + 1
+        fields = last.count(self.delimiter.encode()) + 1
         if fields < self._width:
             raise FileError(
                 f"{self.origin} is truncated: its last line has {fields} of {self._width} fields "
@@ -170,8 +240,8 @@ class TextTable:
     def load(self, variables: Sequence[int], raw: Sequence[int] = ()) -> None:
         """Read the body in pieces; every piece of a column shrinks to one byte per cell at once."""
         try:
-            with self._content.open() as handle:
-                self._plain = read_plain(handle, self._width, self._delimiter, variables, raw)
+            with self._lines() as handle:
+                self._plain = read_plain(handle, self._width, self.delimiter, variables, raw)
             if self._plain is None:
                 self._load_by_pandas(variables, raw)
             else:
@@ -191,18 +261,18 @@ class TextTable:
         self.n_rows = 0
         pieces = None
         try:
-            with self._content.open() as handle, warnings.catch_warnings():
+            with self._lines() as handle, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 pieces = pd.read_csv(
                     handle,
-                    sep=self._delimiter,
+                    sep=self.delimiter,
                     header=0,
                     names=list(range(self._width)),
                     index_col=False,
                     dtype=dict.fromkeys([*raw, *as_text], str),
                     na_values=sorted(EMPTY),
                     keep_default_na=False,
-                    skipinitialspace=f'{self._delimiter} "'.encode() in self._content.head,
+                    skipinitialspace=f'{self.delimiter} "'.encode() in self._content.head,
                     chunksize=max(1000, PIECE_CELLS // self._width),
                     low_memory=False,
                 )
@@ -211,7 +281,7 @@ class TextTable:
         except _Rounded:
             return self._load_by_pandas(variables, raw, variables)
         except pd.errors.ParserWarning:
-            raise self._wrong_length(None) from None
+            raise self.wrong_length(None) from None
         except pd.errors.ParserError as error:
             raise self._translate(error) from None
         except UnicodeDecodeError as error:
@@ -234,6 +304,10 @@ class TextTable:
             column.add(cells)
         for index, cells in self._raw.items():
             cells.extend(piece[index].tolist())
+
+    def _lines(self) -> BinaryIO:
+        """The file, no line of which is longer than a row may be."""
+        return io.BufferedReader(_Lines(self, self._content.open()), PIECE_BYTES)
 
     def column(self, index: int) -> Factor:
         """The cells of one variable."""
@@ -276,24 +350,25 @@ class TextTable:
         last = self._columns.get(self._width - 1)
         if last is None or not last.has_blanks:
             return
-        mark = self._delimiter.encode()
+        mark = self.delimiter.encode()
         with self._content.open() as handle:
             for number, line in enumerate(handle, 1):
                 if line.count(mark) < self._width - 1 and line.strip() and b'"' not in line:
-                    raise self._wrong_length((number, line.count(mark) + 1))
+                    raise self.wrong_length((number, line.count(mark) + 1))
 
-    def _wrong_length(self, place: tuple[int, int] | None) -> FileError:
+    def wrong_length(self, place: tuple[int, int] | None, more: str = "") -> FileError:
+        """A line with another number of fields than the header, looked for where it is not known."""
         if place is None:
-            with self._content.open() as handle:
+            with self._lines() as handle:
                 text = io.TextIOWrapper(handle, "utf-8-sig", errors="replace")
-                reader = csv.reader(text, delimiter=self._delimiter)
+                reader = csv.reader(text, delimiter=self.delimiter)
                 with _long_fields(), contextlib.suppress(csv.Error):  # the line is a courtesy
                     for row in reader:
                         if len(row) > self._width:
                             place = (reader.line_num, len(row))
                             break
         line, fields = place or (0, 0)
-        where = f"line {line} has {fields} fields" if place else "a line has more fields"
+        where = f"line {line} has {fields}{more} fields" if place else "a line has more fields"
         return FileError(
             f"{self.origin}: {where} and the first line names {self._width} columns; give every line one "
             "field per column, and put quotes around a field that contains the separator."
@@ -302,7 +377,7 @@ class TextTable:
     def _translate(self, error: Exception) -> FileError:
         text = str(error)
         if "Expected" in text and "saw" in text:
-            return self._wrong_length(None)
+            return self.wrong_length(None)
         if "EOF inside string" in text:
             return FileError(
                 f'{self.origin} is truncated or has a quote (") that is never closed; {text[-40:].strip()}.'

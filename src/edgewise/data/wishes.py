@@ -11,7 +11,7 @@ import numpy as np
 
 from edgewise.data.cuts import Cut, parse_cut
 from edgewise.data.labels import level_key, plain_label
-from edgewise.data.problems import NAMES, Fault, listing
+from edgewise.data.problems import NAMES, Fault, counted, listing
 from edgewise.data.selection import as_list, find_columns
 from edgewise.errors import DataError
 from edgewise.scales import BLUME_CAPEL, KINDS, MOST_LEVELS
@@ -140,7 +140,7 @@ def _labels(labels: Any, column: Any) -> tuple[Any, ...]:
         raise DataError(f"levels lists {twice[0]!r} twice for {column!r}; list every level once.")
     if not 2 <= len(listed) <= MOST_LEVELS:
         raise DataError(
-            f"levels lists {len(listed)} levels for {column!r}; a variable has 2 to {MOST_LEVELS}."
+            f"levels lists {counted(len(listed), 'level')} for {column!r}; a variable has 2 to {MOST_LEVELS}."
         )
     return listed
 

@@ -16,6 +16,7 @@ import numpy as np
 from edgewise.atomic import beside
 from edgewise.errors import DataError, FileError, printable
 from edgewise.model.cells import plain_cell, safe_cell
+from edgewise.paths import as_path
 from edgewise.scales import Scale, Scales
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def write_graphml(model: MRF, path: str | PathLike[str]) -> None:
     """See :meth:`MRF.to_graphml`."""
     import networkx
 
+    path = as_path(path)
     graph = to_networkx(model)
     if model.names is not None:
         spelled = xml_names(model.names)
@@ -146,7 +148,7 @@ def write_graphml(model: MRF, path: str | PathLike[str]) -> None:
     try:
         # networkx reads what is packed by the ending of the name.
         packers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
-        pack = packers.get(Path(path).suffix, open)
+        pack = packers.get(path.suffix, open)
         with beside(path) as draft, pack(draft, "wb") as file:
             networkx.write_graphml_xml(graph, file)
     except OSError as error:
@@ -159,7 +161,7 @@ def read_graphml(path: str | PathLike[str]) -> Parts:
 
     import networkx
 
-    _must_exist(path)
+    path = _existing(path)
     try:
         graph = networkx.read_graphml(path)
     except (xml.etree.ElementTree.ParseError, networkx.NetworkXError, UnicodeDecodeError, KeyError) as error:
@@ -218,9 +220,9 @@ def write_csv(model: MRF, path: str | PathLike[str]) -> None:
 
 def read_csv(path: str | PathLike[str]) -> Parts:
     """See :meth:`MRF.from_csv`."""
-    _must_exist(path)
+    path = _existing(path)
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             header, *lines = [line for line in csv.reader(file) if line] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FileError(f"Cannot read {path}: {error}.") from None
@@ -318,6 +320,8 @@ def _number(label: str) -> Any:
     return label
 
 
-def _must_exist(path: str | PathLike[str]) -> None:
-    if not Path(path).is_file():
-        raise FileError(f"There is no file {path}.")
+def _existing(path: str | PathLike[str]) -> Path:
+    found = as_path(path, "a model")
+    if not found.is_file():
+        raise FileError(f"There is no file {found}.")
+    return found

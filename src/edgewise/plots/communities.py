@@ -58,7 +58,8 @@ def communities(source: Any, ax: Axes | None = None, *, title: str | None = None
         ax.axhline(end, color=INK, linewidth=1)
         ax.axvline(end, color=INK, linewidth=1)
     if p <= MOST_NAMES:
-        colours = node_colours(found.partition, True)
+        single = found.partition.max() == 0
+        colours = [INK] * p if single else node_colours(found.partition, True)
         names = [short(found.names[i], 24) for i in order]
         ax.set_yticks(range(p), names, fontsize=8)
         ax.set_xticks(range(p), names, fontsize=8, rotation=90)
@@ -72,5 +73,9 @@ def communities(source: Any, ax: Axes | None = None, *, title: str | None = None
     likely = [k for k in np.argsort(-found.number, kind="stable")[:4] if found.number[k] > 0.005]
     words = ", ".join(f"{k}: {found.number[k]:.2f} ({found.prior_number[k]:.2f})" for k in sorted(likely))
     ax.set_xlabel(f"number of communities, probability (before the data):\n{words}", fontsize=9)
-    ax.set_title(title or f"Communities: {len(found.members)} in the closest partition")
+    count = len(found.members)
+    said = (
+        f"Communities: {count} in the closest partition" if count > 1 else "Communities: all variables in one"
+    )
+    ax.set_title(title or said)
     return ax

@@ -21,7 +21,7 @@ def node_groups(
     """Number of every node's group, and the labels of the groups.
 
     Without `given` groups they are the communities of the probable edges, which have no labels; a node that
-    is alone in its community has the number -1.
+    is alone in its community has the number -1, and so have all of them where every given label is empty.
     """
     if given is None:
         group = layout.communities(inclusion)
@@ -34,16 +34,22 @@ def node_groups(
         given = [given[name] for name in names]
     if len(given) != len(names):
         raise DataError(f"There are {len(given)} group labels for {len(names)} variables; give one for each.")
+    if not any(str(label) for label in given):
+        return np.full(len(names), -1), None
     labels = list(dict.fromkeys(str(label) for label in given))
     return np.array([labels.index(str(label)) for label in given], int), labels
 
 
 def learned_groups(source: Any) -> list[str] | None:
-    """The communities that a block model has learned, as labels of the variables; None without one."""
+    """The communities that a block model has learned, as labels of the variables; None without one.
+
+    A single community tells no variable from another: its labels are empty, and it has no colour.
+    """
     posterior = getattr(source, "posterior_", source)
     if not isinstance(getattr(getattr(posterior, "prior", None), "inclusion", None), BlockInclusion):
         return None
-    return [f"community {k + 1}" for k in posterior.communities().partition]
+    partition = posterior.communities().partition
+    return [""] * len(partition) if partition.max() == 0 else [f"community {k + 1}" for k in partition]
 
 
 def node_colours(group: np.ndarray, named: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +20,17 @@ if TYPE_CHECKING:
 
 TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 ACROSS = 3
+# Lines of a small network that the eye still tells apart.
+MOST_LINES = 300
 
 
 def prior_networks(
-    prior: Prior | None = None, *, n_variables: int = 15, n: int = 6, seed: int = 0
+    prior: Prior | None = None,
+    *,
+    n_variables: int | None = None,
+    n: int = 6,
+    seed: int = 0,
+    names: Sequence[str] | None = None,
 ) -> np.ndarray:
     """Draw what a prior expects of a network: above the number of links and their strength, below examples.
 
@@ -30,12 +38,14 @@ def prior_networks(
     ----------
     prior : Prior, optional
         The default one if left out.
-    n_variables : int
-        Number of variables.
+    n_variables : int, optional
+        Number of variables; by default 15, or those that the prior names.
     n : int
-        Number of networks drawn from the prior.
+        Number of networks drawn from the prior; of more than 300 links the strongest are drawn.
     seed : int
         Of the networks.
+    names : sequence of str, optional
+        Names of the variables, where the prior is about some of them.
 
     Returns
     -------
@@ -57,7 +67,7 @@ def prior_networks(
 
     if n < 1:
         raise DataError(f"n must be at least 1, not {n!r}.")
-    found = expect(prior, n_variables, seed)
+    found = expect(prior, n_variables, seed, names)
     across = min(ACROSS, max(n, 2))
     rows = -(-n // across)
     figure = pyplot.figure(figsize=(3.4 * across, 2.9 + 3.1 * rows), layout="constrained")
@@ -67,13 +77,15 @@ def prior_networks(
     count_bars(top[0], found.edges)
     plain(top[0])
     top[0].set_xlabel("number of links")
-    top[0].set_title(f"{n_variables} variables, {found.n_pairs:,} pairs")
+    top[0].set_title(f"{found.n_variables} variables, {found.n_pairs:,} pairs")
     _odds_ratios(top[1], found.couplings)
     axes = list(top)
     places = below.subplots(rows, across, squeeze=False).ravel()
     for ax in places[n:]:
         ax.set_axis_off()
-    axes += [_small_network(ax, model) for ax, model in zip(places, networks(prior, n_variables, n, seed))]
+    axes += [
+        _small_network(ax, model) for ax, model in zip(places, networks(prior, n_variables, n, seed, names))
+    ]
     handles = [
         Line2D([], [], color=POSITIVE, linewidth=_width(np.log(3)), label="odds ratio 3"),
         Line2D([], [], color=NEGATIVE, linewidth=_width(np.log(3)), label="odds ratio 1/3"),
@@ -93,13 +105,19 @@ def _small_network(ax: Axes, model: MRF) -> Axes:
 
     positions, weights = layouts.circle(model.n_variables), np.asarray(model.weights)
     ends = np.array(model.cliques, int).reshape(-1, 2)
+    count = len(weights)
+    if count > MOST_LINES:
+        strongest = np.argsort(np.abs(weights), kind="stable")[-MOST_LINES:]
+        ends, weights = ends[strongest], weights[strongest]
     colours = np.where(weights > 0, POSITIVE, NEGATIVE)
     ax.add_collection(
         LineCollection(list(positions[ends]), colors=colours.tolist(), linewidths=_width(weights), alpha=0.75)
     )
-    size = float(np.clip(900 / model.n_variables, 8, 60))
-    ax.scatter(positions[:, 0], positions[:, 1], s=size, color=NODE, edgecolor=INK, linewidth=0.8, zorder=3)
-    ax.set_title(f"{len(weights)} link{'s' * (len(weights) != 1)}", fontsize=10)
+    size = float(np.clip(900 / model.n_variables, 2, 60))
+    line = 0.8 if model.n_variables <= 100 else 0.2
+    ax.scatter(positions[:, 0], positions[:, 1], s=size, color=NODE, edgecolor=INK, linewidth=line, zorder=3)
+    title = f"{count:,} link{'s' * (count != 1)}"
+    ax.set_title(title if count == len(weights) else f"{title}, the {MOST_LINES:,} strongest", fontsize=10)
     ax.set_aspect("equal")
     ax.margins(0.08)
     ax.set_axis_off()
@@ -115,7 +133,9 @@ def _odds_ratios(ax: Axes, couplings: np.ndarray) -> None:
     )
     if len(sizes):
         median = float(np.median(sizes))
-        ax.axvline(median, color=INK, linewidth=1.2, linestyle="--", label=f"median {np.exp(median):.2g}")
+        beyond = median >= np.log(TICKS[-1])
+        label = f"median above {TICKS[-1]}" if beyond else f"median {np.exp(median):.2g}"
+        ax.axvline(median, color=INK, linewidth=1.2, linestyle="--", label=label)
         ax.legend(frameon=False, fontsize=8)
     ax.set_xticks(np.log(TICKS), [f"{tick:g}" for tick in TICKS[:-1]] + [f"{TICKS[-1]}+"])
     ax.set_xlabel("odds ratio of a link, or its inverse")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +27,12 @@ def sensitivity(
     edges: int = 25,
     thresholds: tuple[float, float] = (3, 10),
     title: str | None = None,
+    wording: Callable[[str], str] = str,
 ) -> Axes:
     """Draw every edge under every prior, the edges that change their verdict first.
 
     Filled marks are of the fit and of weighted draws, hollow ones of new chains; a prior that was refused is
-    not shown. Edges on which all priors agree come last.
+    not shown, and the title says so. Edges on which all priors agree come last.
 
     Parameters
     ----------
@@ -44,7 +47,9 @@ def sensitivity(
     thresholds : pair of float
         Bayes factors from which evidence counts, and counts as strong.
     title : str, optional
-        Title of the axes.
+        Title of the axes; by default what was found.
+    wording : function of a text
+        Says the default title in the words of the caller.
 
     Returns
     -------
@@ -64,9 +69,10 @@ def sensitivity(
     if not hasattr(found, "log10_bf"):
         posterior: Any = getattr(source, "posterior_", source)
         found = posterior.sensitivity(draw=False)
-    known = [k for k, how in enumerate(found.how) if how != "refused"]
+    known = found.known
+    words = "\n".join(textwrap.wrap(short(wording(found.headline()), 500), 76))
     if question == "edges":
-        return _numbers(found, known, ax, title)
+        return _numbers(found, known, ax, title or _with_refused(found, words))
     order = found.order[:edges]
     ax = new_axes(ax, 7.8, float(np.clip(0.27 * len(order) + 1.8, 3.2, 14)))
     values = found.log10_bf if question == "evidence" else found.inclusion
@@ -105,11 +111,15 @@ def sensitivity(
     else:
         ax.set_xlim(-0.02, 1.02)
         ax.set_xlabel("inclusion probability")
-    total = int((found.changes > 0).sum())
-    noun = "edge changes its" if total == 1 else "edges change their"
-    ax.set_title(title or f"{total} of {len(found.changes)} {noun} verdict with the prior", fontsize=11)
+    ax.set_title(title or words, fontsize=11)
     ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return ax
+
+
+def _with_refused(found: Sensitivity, words: str) -> str:
+    """The title of the number of edges, which is not about verdicts unless something is missing."""
+    title = "Number of edges under each prior"
+    return title if len(found.known) == len(found.labels) else f"{title}\n{words}"
 
 
 def _evidence_axis(ax: Axes, thresholds: tuple[float, float]) -> None:
@@ -123,8 +133,8 @@ def _evidence_axis(ax: Axes, thresholds: tuple[float, float]) -> None:
     ax.set_xlabel("Bayes factor for the edge")
 
 
-def _numbers(found: Sensitivity, known: list[int], ax: Axes | None, title: str | None) -> Axes:
-    ax = new_axes(ax, 6.4, float(0.4 * len(known) + 1.4))
+def _numbers(found: Sensitivity, known: list[int], ax: Axes | None, title: str) -> Axes:
+    ax = new_axes(ax, 6.4, float(max(0.4 * len(known) + 1.4, 2.4)))
     for row, k in enumerate(known):
         hollow = found.how[k] == "new chains"
         face = "white" if hollow else CYCLE[0]
@@ -134,5 +144,5 @@ def _numbers(found: Sensitivity, known: list[int], ax: Axes | None, title: str |
     ax.set_xlim(0, float(np.nanmax(found.n_edges)) * 1.1 + 1)
     ax.grid(axis="y", color=PALE, linewidth=0.8)
     ax.set_xlabel("expected number of edges")
-    ax.set_title(title or "Number of edges under each prior", fontsize=11)
+    ax.set_title(title, fontsize=11)
     return ax

@@ -46,6 +46,7 @@ def chain_values(posterior: Posterior, parameter: Parameter) -> tuple[np.ndarray
         if parameter == "edge_count":
             values = [chain.n_edges for chain in draws]
         elif parameter == "p0":
+            _refuse_model(posterior)
             values = [chain.inclusion_rate for chain in draws]
         else:
             values = [chain.slab_scale for chain in draws]
@@ -54,6 +55,23 @@ def chain_values(posterior: Posterior, parameter: Parameter) -> tuple[np.ndarray
     index = posterior.features.index(edge, posterior.names)
     label = clique_label(posterior.features.clique(index), posterior.names)
     return np.array([chain.column(index) for chain in draws]), f"coupling of {label} (log odds)"
+
+
+def _refuse_model(posterior: Posterior) -> None:
+    """Say what takes the place of p0 where a model of inclusion does."""
+    from edgewise.priors import AttributeInclusion, BlockInclusion
+
+    inclusion = getattr(getattr(posterior, "prior", None), "inclusion", None)
+    if isinstance(inclusion, BlockInclusion):
+        raise DataError(
+            "This posterior has no p0: its prior is a block model, in which every two communities have an "
+            "inclusion probability of their own. Plot the communities, or the number of edges."
+        )
+    if isinstance(inclusion, AttributeInclusion):
+        raise DataError(
+            "This posterior has no p0: its prior is a regression on attributes, whose coefficients are in "
+            "the summary. Plot the number of edges."
+        )
 
 
 def _parse_edge(posterior: Posterior, parameter: Parameter) -> Sequence[int | str]:
@@ -316,8 +334,10 @@ def rank_shares(values: np.ndarray, bins: int) -> np.ndarray:
     )
 
 
-def trace_panels(source: Any, parameters: Sequence[Parameter] = ("edge_count", "p0", "sigma0")) -> np.ndarray:
+def trace_panels(source: Any, parameters: Sequence[Parameter] | None = None) -> np.ndarray:
     """Plot trace and ranks of several quantities in one figure; returns the axes, one row per quantity.
+
+    By default these are the number of edges, p0 where there is one, and sigma0.
 
     Examples
     --------
@@ -330,6 +350,9 @@ def trace_panels(source: Any, parameters: Sequence[Parameter] = ("edge_count", "
     from matplotlib import pyplot
 
     posterior = as_posterior(source)
+    if parameters is None:
+        model = posterior._resolved_prior.model is not None
+        parameters = ("edge_count", "sigma0") if model else ("edge_count", "p0", "sigma0")
     axes = pyplot.subplots(
         len(parameters), 2, figsize=(11, 2.7 * len(parameters)), layout="constrained", squeeze=False
     )[1]

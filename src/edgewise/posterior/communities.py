@@ -75,7 +75,24 @@ class Communities:
             f"{k} ({self.number[k]:.2f})" for k in np.argsort(-self.number)[:3] if self.number[k] > 0.005
         ]
         parts = [f"  {k + 1}: {', '.join(group)}" for k, group in enumerate(self.members)]
-        return "\n".join([f"Number of communities (probability): {', '.join(shown)}", *parts])
+        note = [self.note] if self.note else []
+        return "\n".join([f"Number of communities (probability): {', '.join(shown)}", *note, *parts])
+
+    @property
+    def note(self) -> str:
+        """Why the partition has not the most probable number of communities; empty if it has."""
+        count, likely = len(self.members), int(self.number.argmax())
+        if count == likely:
+            return ""
+        return (
+            f"The partition closest to all draws has {count}, though {likely} "
+            f"{'is' if likely == 1 else 'are'} most probable: "
+            + (
+                "the draws split off variables, but not the same ones."
+                if count < likely
+                else "the draws merge communities, but not the same ones."
+            )
+        )
 
     def table(self) -> pandas.DataFrame:
         """One row per variable: its community, and how firmly it belongs there.

@@ -193,7 +193,7 @@ class Imputed:
 
     @cached_property
     def table(self) -> pandas.DataFrame:
-        """One line per level of every blank cell: row, variable, level, probability, mcse."""
+        """One line per level of every blank cell: row (from 0), variable, level, probability, mcse."""
         import pandas
 
         return pandas.DataFrame(self.lines(), columns=["row", "variable", "level", "probability", "mcse"])

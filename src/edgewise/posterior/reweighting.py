@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from edgewise.draws import convergence
 from edgewise.draws.draws import Draws
 from edgewise.kernels.codes import COMMON, FORBIDDEN, FORCED, SEPARATE
 from edgewise.posterior.renamed import REWEIGHTED, Old, OldNames
-from edgewise.posterior.summaries import CliqueDraws
+from edgewise.posterior.summaries import ROUNDING, CliqueDraws, IndicatorQuality
 from edgewise.priors import Prior, ResolvedPrior
 
 if TYPE_CHECKING:
@@ -55,22 +56,31 @@ class Weights:
 def weights(posterior: Posterior, prior: Prior) -> Weights | None:
     """Weights of the draws under another prior (8.7), of which (8.3) is the case of another p0.
 
-    None where weights cannot lead from one to the other.
+    None where weights cannot lead from one to the other. Of a model of inclusion the probability of a graph
+    has no closed form; where both priors have the same model, it cancels.
     """
     old = posterior._resolved_prior
     new = prior.resolve(posterior.features, posterior.names)
-    if old.model is not None or new.model is not None:
+    if not _same_model(old, new):
         return None
     # Where the old prior knows a candidate for sure, no draw tells of the other case.
     sure = np.isin(old.status, (FORCED, FORBIDDEN))
     if (sure & (old.status != new.status)).any():
         return None
-    count = posterior._dimension
-    log_weight = log_prior(new, posterior._joined, count) - log_prior(old, posterior._joined, count)
+    count, unlisted = posterior._dimension, posterior.n_unlisted
+    log_weight = log_prior(new, posterior._joined, count, unlisted)
+    log_weight -= log_prior(old, posterior._joined, count, unlisted)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     effective = float(1 / (weight**2).sum())
     return Weights(weight, effective, effective / len(weight), tail_shape(log_weight))
+
+
+def _same_model(old: ResolvedPrior, new: ResolvedPrior) -> bool:
+    """Whether the graph has the same model of inclusion under both priors, or none under either."""
+    if old.model is None or new.model is None:
+        return old.model is new.model
+    return type(old.model) is type(new.model) and np.array_equal(old.model.numbers(), new.model.numbers())
 
 
 def frequency(table: CliqueDraws, found: Weights) -> np.ndarray:
@@ -79,8 +89,37 @@ def frequency(table: CliqueDraws, found: Weights) -> np.ndarray:
     return np.asarray(np.clip(weighted, 0, 1))
 
 
-def log_prior(prior: ResolvedPrior, draws: Draws, dimension: np.ndarray) -> np.ndarray:
-    """Log density of graph and parameters of every draw; p0, sigma0 and factors are integrated out."""
+def errors(table: CliqueDraws, found: Weights, quality: IndicatorQuality) -> np.ndarray:
+    """Monte Carlo errors of :func:`frequency` (M,).
+
+    The error of a weighted mean is that of the sum of w_t (y_t - p), whose terms go along with the weights
+    and so are as slow as these: it is their own effective draws that count.
+    """
+    inclusion = frequency(table, found)
+    weight = found.draw[table.position]
+    spread = np.bincount(table.owner, weight**2, table.n_cliques) * (1 - 2 * inclusion)
+    spread += inclusion**2 * float((found.draw**2).sum())
+    error: np.ndarray = np.sqrt(np.maximum(spread, 0) * table.total / np.maximum(quality.ess, 1))
+    # Edges that are in all draws or in none are not known without error either.
+    constant = np.minimum(inclusion, 1 - inclusion) < ROUNDING
+    error[constant] = quality.mcse[constant] / math.sqrt(found.share)
+    if table.n_draws < 2 * convergence.FEWEST_DRAWS:
+        return error
+    by_draw = found.draw.reshape(table.n_chains, table.n_draws)
+    for cliques in table.batches(np.flatnonzero(quality.varies & ~constant)):
+        terms = by_draw * (table.dense(cliques, indicator=True) - inclusion[cliques, None, None])
+        ess = convergence.effective_draws(convergence.split_chains(terms))
+        error[cliques] = table.total * terms.std(axis=(1, 2)) / np.sqrt(ess)
+    return error
+
+
+def log_prior(prior: ResolvedPrior, draws: Draws, dimension: np.ndarray, unlisted: int = 0) -> np.ndarray:
+    """Log density of graph and parameters of every draw; p0, sigma0 and factors are integrated out.
+
+    `unlisted` candidates share p0 beside those that are laid out, and are in no draw. A candidate of a
+    model of inclusion counts with its marginal probability, as if it were alone: the same in all priors with
+    the same model.
+    """
     from scipy.special import betaln, gammaln
 
     count, owner = len(draws), np.repeat(np.arange(len(draws)), draws.n_edges)
@@ -89,7 +128,7 @@ def log_prior(prior: ResolvedPrior, draws: Draws, dimension: np.ndarray) -> np.n
         return np.bincount(owner[chosen], values[chosen], minlength=count)
 
     status = prior.status[draws.indices]
-    common, size = status == COMMON, int((prior.status == COMMON).sum())
+    common, size = status == COMMON, int((prior.status == COMMON).sum()) + unlisted
     active = by_draw(np.ones(len(status)), common)
     if prior.fixed_p0:
         total = active * math.log(prior.p0) + (size - active) * math.log1p(-prior.p0)

@@ -7,28 +7,39 @@ weights say so, and new chains under the other prior begin where the old ones we
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgewise.errors import DataError
 from edgewise.posterior import reweighting, summaries
-from edgewise.priors import BetaInclusion, CauchySlab, FixedInclusion, FixedSlab, Prior
+from edgewise.priors import BetaInclusion, CauchySlab, FixedInclusion, FixedSlab, GammaSlab, Prior
 
 if TYPE_CHECKING:
     import pandas
 
+    from edgewise.engines.protocol import Problem
     from edgewise.posterior.posterior import Posterior
+    from edgewise.priors import ResolvedPrior
     from edgewise.run.chains import RunResult
+    from edgewise.run.options import RunOptions
 
 # Fewest effective draws that weights may leave of the slowest quantity.
-FEWEST = 100.0
+FEWEST = 150.0
 # Largest Monte Carlo error of a probability that verdicts under another prior need, and draws before a look.
 COARSE, EARLY = 0.04, 250
+# Monte Carlo errors that two probabilities must be apart for a change of verdict to count as one.
+ERRORS_APART = 2.0
 # Beyond it the tail of the weights is too heavy for their mean to settle (Vehtari et al. 2024).
 LARGEST_TAIL = 0.7
 REWEIGHTED, NEW, REFUSED, OWN = "reweighted", "new chains", "refused", "as fitted"
+# What helps where a prior was refused; the last sentence of every reason.
+DRAW = "Leave out draw=False, and new chains are drawn."
+AGAIN = "Fit again with that prior."
+LONGER = "Allow more time (max_time), or fit again with that prior."
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +55,8 @@ class Sensitivity:
     candidates : array of str (M,)
         Names of the edges.
     how : tuple of str
-        "as fitted", "reweighted", "new chains" or "refused" (too far for weights, and no new chains wanted).
+        "as fitted", "reweighted", "new chains" or "refused" (too far for weights, and no new chains wanted or
+        possible).
     effective : float array (K,)
         Draws that carry the weight, of all draws; NaN where chains are new.
     tail : float array (K,)
@@ -56,6 +68,8 @@ class Sensitivity:
         Evidence categories; empty where refused.
     n_edges : float array (K,)
         Expected number of edges.
+    reason : tuple of str
+        Why a prior was refused and what helps, or what to know of its new chains; empty elsewhere.
     """
 
     labels: tuple[str, ...]
@@ -70,19 +84,55 @@ class Sensitivity:
     mean: np.ndarray
     evidence: np.ndarray
     n_edges: np.ndarray
+    reason: tuple[str, ...] = ()
 
     @property
+    def known(self) -> list[int]:
+        """Numbers of the priors that were not refused; that of the fit is 0."""
+        return [k for k, how in enumerate(self.how) if how != REFUSED]
+
+    @cached_property
     def changes(self) -> np.ndarray:
-        """How far apart the verdicts of an edge are over the priors, in categories: int array (M,)."""
-        level = {word: k for k, word in enumerate(summaries.EVIDENCE)}
-        known = np.array([[level[word] for word in row] for row in self.evidence if row[0] in level])
-        return np.asarray(np.ptp(known, axis=0))
+        """How far apart the verdicts of an edge are over the priors, in categories: int array (M,).
 
-    @property
+        Two verdicts count as different only where the inclusion probabilities are more than two Monte Carlo
+        errors apart, those of both combined: near a threshold the same probability, drawn twice, may get two
+        words.
+        """
+        level = {word: k for k, word in enumerate(summaries.EVIDENCE)}
+        rank = {k: np.array([level[word] for word in self.evidence[k]], int) for k in self.known}
+        found = np.zeros(len(self.candidates), int)
+        for k, m in combinations(self.known, 2):
+            error = np.hypot(self.mcse[k], self.mcse[m])
+            real = np.abs(self.inclusion[k] - self.inclusion[m]) > ERRORS_APART * error
+            found = np.maximum(found, np.where(real, np.abs(rank[k] - rank[m]), 0))
+        return found
+
+    @cached_property
     def order(self) -> np.ndarray:
         """The candidates, those that change their verdict most first, then by the range of their odds."""
-        known = self.log10_bf[np.isfinite(self.log10_bf).all(axis=1)]
-        return np.asarray(np.lexsort((-np.ptp(np.clip(known, -4, 4), axis=0), -self.changes)))
+        odds = np.clip(self.log10_bf[self.known], -4, 4)
+        return np.asarray(np.lexsort((-np.ptp(odds, axis=0), -self.changes)))
+
+    def headline(self) -> str:
+        """How many edges change their verdict, and for which priors nothing could be computed and why."""
+        refused = [label for label, how in zip(self.labels, self.how) if how == REFUSED]
+        others, words = len(self.labels) - 1, ""
+        if len(refused) < others:
+            changing = int((self.changes > 0).sum())
+            noun = "edge changes its" if changing == 1 else "edges change their"
+            words = f"{changing} of {len(self.candidates)} {noun} verdict with the prior."
+        if not others:
+            return "There is no other prior to compare with."
+        if not refused:
+            return words
+        helps = dict.fromkeys(
+            reason.rpartition(". ")[2] for reason, how in zip(self.reason, self.how) if how == REFUSED
+        )
+        whom = _listed(refused)
+        if not words:
+            return f"Nothing could be computed for any other prior ({whom}). {' '.join(helps)}".rstrip()
+        return f"{words} Nothing could be computed for {whom}. {' '.join(helps)}".rstrip()
 
     def table(self) -> pandas.DataFrame:
         """One row per prior: how it was computed, and how many edges there are and are decided."""
@@ -101,6 +151,7 @@ class Sensitivity:
                 "present": np.where(refused, np.nan, present),
                 "absent": np.where(refused, np.nan, absent),
                 "undecided": np.where(refused, np.nan, self.evidence.shape[1] - present - absent),
+                "reason": self.reason or ("",) * len(self.labels),
             }
         )
 
@@ -126,7 +177,24 @@ class Sensitivity:
         return table
 
     def __str__(self) -> str:
-        return self.table().to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        table = self.table().drop(columns="reason")
+        lines = [table.to_string(index=False, float_format=lambda x: f"{x:.4g}"), self.headline()]
+        lines += [f"{label}: {reason}" for label, reason in zip(self.labels, self.reason) if reason]
+        return "\n".join(lines)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """Names of priors, the first few of them.
+
+    Examples
+    --------
+    >>> _listed(["p0 = 0.5", "wide"])
+    "'p0 = 0.5' and 'wide'"
+    """
+    quoted = [f"'{label}'" for label in labels]
+    if len(quoted) > 4:
+        return f"{', '.join(quoted[:3])} and {len(quoted) - 3} more"
+    return " and ".join(part for part in (", ".join(quoted[:-1]), quoted[-1]) if part)
 
 
 def default_priors(prior: Prior) -> dict[str, Prior]:
@@ -137,6 +205,7 @@ def default_priors(prior: Prior) -> dict[str, Prior]:
         "p0 ~ Beta(1, 9)": replace(prior, inclusion=BetaInclusion(1, 9)),
         "sigma0 = 0.5": replace(prior, slab=FixedSlab(0.5)),
         "sigma0 = 2": replace(prior, slab=FixedSlab(2.0)),
+        "1/sigma0^2 ~ Gamma(1, 1)": replace(prior, slab=GammaSlab(1, 1)),
         "Cauchy(1)": replace(prior, slab=CauchySlab(1.0)),
     }
 
@@ -158,25 +227,37 @@ def sensitivity(
     """
     _refuse_unknown(posterior)
     chosen = _named(posterior, priors)
+    # What is wrong with a prior or an option is said before anything is computed.
+    resolved = [prior.resolve(posterior.features, posterior.names) for prior in chosen.values()]
+    runs = [_run_options(posterior, number, options or {}) for number in range(len(chosen))] if draw else []
     rows: list[dict[str, Any]] = [_own(posterior, thresholds)]
     for number, prior in enumerate(chosen.values()):
         weights = reweighting.weights(posterior, prior)
-        enough = weights is not None and (
-            posterior._seen.min_bulk_ess * weights.share >= fewest and weights.tail < LARGEST_TAIL
-        )
-        if enough and weights is not None:
-            rows.append(_reweighted(posterior, prior, weights, thresholds))
-        elif draw:
-            fresh = _new_chains(posterior, prior, number, dict(options or {}), result)
-            rows.append({**_own(fresh, thresholds), "how": NEW, "effective": np.nan, "tail": np.nan})
+        why, row = _distance(posterior, weights, fewest), None
+        if weights is not None and not why:
+            row = _reweighted(posterior, prior, weights, thresholds)
+            largest, limit = float(row["mcse"].max()), max(COARSE, 1.5 * float(rows[0]["mcse"].max()))
+            if largest > limit:
+                why = f"Too far for weights: an error of {largest:.2f} would be left, {limit:.2g} is wanted."
+        if row is not None and not why:
+            rows.append(row)
+            continue
+        obstacle, fresh = _obstacle(posterior, resolved[number], draw), None
+        if not obstacle:
+            fresh, obstacle = _new_chains(posterior, prior, resolved[number], runs[number], result)
+        if fresh is None:
+            rows.append(_refused(posterior, weights, f"{why} {obstacle}"))
         else:
-            rows.append(_refused(posterior, weights))
-    stacked = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "how"}
+            new = {"how": NEW, "effective": np.nan, "tail": np.nan, "reason": obstacle}
+            rows.append({**_own(fresh, thresholds), **new})
+    words = ("how", "reason")
+    stacked = {name: np.array([row[name] for row in rows]) for name in rows[0] if name not in words}
     return Sensitivity(
         labels=("as fitted", *chosen),
         priors=(posterior.prior, *chosen.values()),
         candidates=posterior.candidates,
         how=tuple(row["how"] for row in rows),
+        reason=tuple(row["reason"] for row in rows),
         **stacked,
     )
 
@@ -196,8 +277,16 @@ def _named(posterior: Posterior, priors: Mapping[str, Prior] | Sequence[Prior] |
     if priors is None:
         own = posterior.prior.to_dict()
         return {k: p for k, p in default_priors(posterior.prior).items() if p.to_dict() != own}
+    if isinstance(priors, Prior):
+        raise DataError("Give the other priors as a list, [prior], or with their names, {'wide': prior}.")
     chosen = dict(priors) if isinstance(priors, Mapping) else {prior_label(p): p for p in priors}
     for name, prior in chosen.items():
+        if not isinstance(name, str):
+            raise DataError(f"The name of a prior must be a text, not {name!r}.")
+        if name == OWN:
+            raise DataError(
+                f"{OWN!r} is what the prior of the fit is called here; give {prior!r} another name."
+            )
         if not isinstance(prior, Prior):
             raise DataError(f"{name!r} must be a Prior, not {prior!r}.")
     if not isinstance(priors, Mapping) and len(chosen) < len(priors):
@@ -221,6 +310,7 @@ def prior_label(prior: Prior) -> str:
 def _own(posterior: Posterior, thresholds: tuple[float, float]) -> dict[str, Any]:
     return {
         "how": OWN,
+        "reason": "",
         "effective": float(posterior._table.total),
         "tail": np.nan,
         "inclusion": posterior.edge_values("inclusion"),
@@ -232,10 +322,44 @@ def _own(posterior: Posterior, thresholds: tuple[float, float]) -> dict[str, Any
     }
 
 
-def _refused(posterior: Posterior, weights: reweighting.Weights | None) -> dict[str, Any]:
+def _distance(posterior: Posterior, weights: reweighting.Weights | None, fewest: float) -> str:
+    """Why weights do not lead to a prior; empty where they may."""
+    if weights is None:
+        return "No weights lead from the prior of the fit to this one."
+    left = posterior._seen.min_bulk_ess * weights.share
+    if not left >= fewest:
+        return f"Too far for weights: {left:.0f} effective draws would be left, and {fewest:g} are wanted."
+    if not weights.tail < LARGEST_TAIL:
+        return f"Too far for weights: a few draws would carry most of the weight (k = {weights.tail:.2f})."
+    return ""
+
+
+def _obstacle(posterior: Posterior, prior: ResolvedPrior, draw: bool) -> str:
+    """Why there are no new chains under another prior, and what helps; empty where there may be."""
+    engine = str(posterior.info.get("engine", "auto"))
+    if posterior.imputed is not None:
+        return f"New chains would have to draw the blank cells again, whose rows are not kept. {AGAIN}"
+    if posterior.statistics.n_rows <= 0:
+        return f"The sums of the data are not at hand, so that there are no new chains. {AGAIN}"
+    if posterior.n_unlisted:
+        return f"Only pairs that were ever active are kept, too few for new chains. {AGAIN}"
+    if engine == "langevin":
+        return f"New chains of the langevin engine would have to warm up for very long. {AGAIN}"
+    if not draw:
+        return DRAW
+    from edgewise.engines.choose import load_engine, resolve
+
+    kind = load_engine(resolve(engine, _problem(posterior, prior), posterior.info.get("settings")))
+    if not prior.plain and not getattr(kind, "takes_any_prior", True):
+        return f"The engine of the fit, {engine}, does not take such a prior. {AGAIN}"
+    return ""
+
+
+def _refused(posterior: Posterior, weights: reweighting.Weights | None, reason: str) -> dict[str, Any]:
     unknown = np.full(posterior.n_cliques, np.nan)
     return {
         "how": REFUSED,
+        "reason": reason,
         "effective": np.nan if weights is None else weights.effective,
         "tail": np.nan if weights is None else weights.tail,
         **dict.fromkeys(("inclusion", "mcse", "log10_bf", "mean"), unknown),
@@ -251,20 +375,18 @@ def _reweighted(
     owner, weight = table.owner, draw[table.position]
     inclusion = reweighting.frequency(table, weights)
     mean = np.bincount(owner, weight * table.value, table.n_cliques)
-    # The error of the weighted frequency, and what the draws of an indicator are worth beside it.
-    squares = np.bincount(owner, weight**2, table.n_cliques)
-    spread = squares * (1 - 2 * inclusion) + inclusion**2 * float((draw**2).sum())
-    worth = np.maximum(posterior._quality.ess, 1) / table.total
+    mcse = reweighting.errors(table, weights, posterior._quality)
     odds = prior.resolve(posterior.features, posterior.names).prior_odds()
     factors, bound = summaries.log10_bayes_factors(
         inclusion, odds, weights.share * posterior._quality.ess, posterior._settled
     )
     return {
         "how": REWEIGHTED,
+        "reason": "",
         "effective": weights.effective,
         "tail": weights.tail,
         "inclusion": inclusion,
-        "mcse": np.sqrt(np.maximum(spread, 0) / worth),
+        "mcse": mcse,
         "log10_bf": factors,
         "mean": mean,
         "evidence": summaries.evidence_category(factors, thresholds, bound),
@@ -272,34 +394,59 @@ def _reweighted(
     }
 
 
-def _new_chains(
-    posterior: Posterior, prior: Prior, number: int, options: dict[str, Any], result: RunResult | None
-) -> Posterior:
-    """The posterior under another prior, by chains that begin where those of this one were."""
-    from edgewise.engines.protocol import Problem
-    from edgewise.run.beginning import begun
-    from edgewise.run.chains import run
+def _run_options(posterior: Posterior, number: int, options: Mapping[str, Any]) -> RunOptions:
+    """How to draw new chains under the prior of this number."""
     from edgewise.run.options import RunOptions
 
-    if posterior.statistics.n_rows <= 0 or posterior.imputed is not None:
-        raise DataError(
-            "New chains need the sums of the data, and this posterior has imputed cells or no data: fit "
-            "again with the other prior, or use draw=False."
-        )
-    scales = None if posterior.scales.all_binary else posterior.scales
-    resolved = prior.resolve(posterior.features, posterior.names)
-    problem = Problem(posterior.features, posterior.statistics, resolved, None, scales)
-    given = {
+    given = dict(options)
+    if "random_state" in given:
+        given["seed"] = given.pop("random_state")
+    known = sorted({field.name for field in fields(RunOptions)} - {"engine", "chains"})
+    for name in given:
+        if name not in known:
+            raise DataError(f"New chains have no option {name!r}; they have {', '.join(known)}.")
+    seed = given.pop("seed", None)
+    first = [_seed_of(posterior)] if seed is None else np.atleast_1d(seed).tolist()
+    chosen = {
         "progress": False,
-        "seed": [_seed_of(posterior), 1 + number],
+        "seed": [*first, 1 + number],
         "settings": dict(posterior.info.get("settings") or {}),
         "target_error": COARSE,
-        "min_draws": min(EARLY, int(options.get("max_draws", EARLY))),
-        **options,
+        "min_draws": min(EARLY, int(given.get("max_draws", EARLY))),
+        **given,
     }
-    chosen = RunOptions(engine=str(posterior.info.get("engine", "auto")), chains=posterior.n_chains, **given)
-    previous = begun(problem, chosen, posterior.draws, posterior.edge_values("inclusion"), result)
-    made = run(problem, chosen, previous=previous)
+    return RunOptions(engine=str(posterior.info.get("engine", "auto")), chains=posterior.n_chains, **chosen)
+
+
+def _problem(posterior: Posterior, prior: ResolvedPrior) -> Problem:
+    from edgewise.engines.protocol import Problem
+
+    scales = None if posterior.scales.all_binary else posterior.scales
+    return Problem(posterior.features, posterior.statistics, prior, None, scales)
+
+
+def _new_chains(
+    posterior: Posterior, prior: Prior, resolved: ResolvedPrior, options: RunOptions, result: RunResult | None
+) -> tuple[Posterior | None, str]:
+    """The posterior under another prior, by chains that begin where those of this one were.
+
+    With it what is to be known of it; None, and why, where the chains have come to nothing.
+    """
+    from edgewise.run.beginning import begun
+    from edgewise.run.chains import run
+
+    problem = _problem(posterior, resolved)
+    try:
+        previous = begun(problem, options, posterior.draws, posterior.edge_values("inclusion"), result)
+        made = run(problem, options, previous=previous)
+    except DataError as error:
+        return None, f"New chains are refused: {str(error).rstrip('.')}. {AGAIN}"
+    if made.info["interrupted"]:
+        raise KeyboardInterrupt("Interrupted while new chains were drawn; nothing is lost but their draws.")
+    if made.info["warm_up_unfinished"]:
+        return None, f"The new chains were stopped while they warmed up. {LONGER}"
+    early = made.info["stop_reason"] != "target_ess"
+    words = "The new chains ended before they were as precise as wanted; mcse says how precise they are."
     return type(posterior)(
         made.draws,
         posterior.features,
@@ -310,8 +457,8 @@ def _new_chains(
         {**posterior.info, **made.info},
         made.edge_sums,
         made.counters,
-        scales,
-    )
+        problem.scales,
+    ), words if early else ""
 
 
 def _seed_of(posterior: Posterior) -> int:

@@ -28,6 +28,7 @@ from edgewise.atomic import beside
 from edgewise.draws.draws import Draws
 from edgewise.errors import DataError, FileError
 from edgewise.features import Features, Statistics
+from edgewise.paths import as_path
 from edgewise.posterior import checks, container, foreign
 from edgewise.posterior.formats import FORMAT_VERSION, upgrade
 from edgewise.posterior.imputed import Imputed
@@ -71,7 +72,7 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
     """
     import h5netcdf
 
-    target = Path(path)
+    target = as_path(path, "the file to write")
     arrays = _arrays(contents)
     metadata = bytes(arrays["metadata"][1]).decode()
     plain = {name: values for name, (_, values) in arrays.items()}
@@ -106,7 +107,7 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
 
 def read(path: str | PathLike[str]) -> Contents:
     """Read a posterior of any format up to the present one; raise FileError with the reason if impossible."""
-    source = Path(path)
+    source = as_path(path, "a saved posterior")
     try:
         header, arrays = _open(source)
         version = _check_header(source, header)

@@ -20,6 +20,8 @@ Table = Mapping[str, Any] | str | PathLike[str]
 _TERM = re.compile(r"(?:(same|distance)\s*\(\s*(.+?)\s*\)|(.+))")
 MOST_TERMS = 8
 LARGEST_DISTANCE = 1e100
+# Correlations closer to one than this are rounding.
+SAME = 1e-10
 _BLANK = ("", "na", "nan", "null", "none", ".")
 
 
@@ -235,6 +237,24 @@ def _numbers(values: Sequence[Any]) -> np.ndarray | None:
     return found if np.isfinite(found).all() else None
 
 
+def _independent(columns: np.ndarray, labels: Sequence[str]) -> None:
+    """Refuse attributes of which one says what others say already."""
+    if columns.shape[1] < 2:
+        return
+    columns = columns / np.sqrt((columns**2).sum(axis=0))
+    values, directions = np.linalg.eigh(columns.T @ columns)
+    if values[0] > SAME * values[-1]:
+        return
+    # An eigenvector of zero is a sum of the columns that vanishes: those in it depend on each other.
+    together = [repr(label) for label, share in zip(labels, directions[:, 0]) if abs(share) > SAME**0.5]
+    *several, last = together
+    tail = "tell the same pairs apart" if len(together) == 2 else "depend on each other over these pairs"
+    raise DataError(
+        f"The attributes {', '.join(several)} and {last} {tail}, so that nobody can know which of them "
+        "matters; leave one of them out."
+    )
+
+
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
@@ -277,6 +297,7 @@ class AttributeLayout:
                 )
             scale = spread if label.startswith("distance") else 1.0
             columns.append((plain[:, k] - own[:, k].mean()) / scale)
+        _independent(np.column_stack(columns[1:])[inside], labels)
         return cls(inclusion, inside, np.column_stack(columns), ("average pair", *labels))
 
     state_kind: ClassVar[type] = np.float64

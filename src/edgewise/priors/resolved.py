@@ -18,6 +18,9 @@ from edgewise.priors.parts import (
     GammaSlab,
 )
 
+# Where a slab with heavier tails is cut off, as in `kernels/slabs.py`.
+LARGEST_PARAMETER = 100.0
+
 
 @dataclass(frozen=True)
 class ResolvedDifference:
@@ -184,9 +187,17 @@ class ResolvedPrior:
         )
         values = sigma0 * rng.standard_normal(len(active))
         if self.freedom:
-            values /= np.sqrt(rng.chisquare(self.freedom, len(active)) / self.freedom)
+            values = self.heavier(values, sigma0, rng)
         if self.own_sd is not None and self.own_mean is not None:
             own = self.own_sd[active] > 0
             mean, sd = self.own_mean[active][own], self.own_sd[active][own]
             values[own] = mean + sd * rng.standard_normal(int(own.sum()))
         return active, values
+
+    def heavier(self, values: np.ndarray, sigma0: float, rng: np.random.Generator) -> np.ndarray:
+        """Normal numbers of standard deviation `sigma0` made ones of the slab with heavier tails (2.6)."""
+        values = values / np.sqrt(rng.chisquare(self.freedom, len(values)) / self.freedom)
+        while len(beyond := np.flatnonzero(~(np.abs(values) <= LARGEST_PARAMETER))):
+            factor = rng.chisquare(self.freedom, len(beyond)) / self.freedom
+            values[beyond] = sigma0 * rng.standard_normal(len(beyond)) / np.sqrt(factor)
+        return values

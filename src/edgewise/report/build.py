@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise._version import __version__
 from edgewise.atomic import replacing
+from edgewise.data.problems import counted
+from edgewise.paths import as_path
 from edgewise.plots.groups import Groups
 from edgewise.plots.source import as_posterior
 from edgewise.posterior.verdict import judge
@@ -81,6 +83,7 @@ def write_report(
     ...     write_report(model, f"{directory}/report.html", data=people, title="Diabetes").name
     'report.html'
     """
+    path = as_path(path, "the page to write")
     page = build_report(
         as_posterior(posterior),
         data=data,
@@ -96,9 +99,10 @@ def write_report(
 
 def write_page(page: str, path: str | os.PathLike[str]) -> Path:
     """Write a page; an existing one is replaced in one step."""
+    path = as_path(path, "the page to write")
     with replacing(path, "utf-8") as file:
         file.write(page)
-    return Path(path)
+    return path
 
 
 def build_report(
@@ -136,12 +140,14 @@ def build_report(
         "evidence_help": words.evidence_help(thresholds),
         "differences": differences.section(posterior, thresholds),
         "hyper": sections.hyper(posterior),
-        "groups": models.inclusion(posterior) + models.other_priors(sensitivity) + sections.groups(data),
+        "groups": models.inclusion(posterior)
+        + models.other_priors(sensitivity, wording)
+        + sections.groups(data),
         "imputed": sections.imputed(posterior),
         "diagnostics": sections.diagnostics(posterior, found, verdict.learned, wording),
         "predictive": sections.predictive(posterior, data),
         "notes": words.notes([wording(note) for note in _all_notes(posterior, data, found)]),
-        "methods": words.methods(posterior, thresholds, words.quality(found)),
+        "methods": words.methods(posterior, thresholds, words.quality(found, posterior)),
         "reproduce": words.reproduce(posterior, command),
         "footer": f"Made by edgewise {escape(__version__)}. "
         "This page is one file and loads nothing from elsewhere.",
@@ -167,7 +173,8 @@ def _policy(script: str) -> str:
 def _subtitle(posterior: Posterior) -> str:
     rows = float(posterior.statistics.n_rows)
     parts = [
-        f"{posterior.n_variables:,} variables, {rows:,.10g} rows, {posterior.n_candidates:,} candidate edges"
+        f"{counted(posterior.n_variables, 'variable')}, {rows:,.10g} row{'s' * (rows != 1)}, "
+        f"{counted(posterior.n_candidates, 'candidate edge')}"
     ]
     if posterior.info.get("created"):
         parts.append(str(posterior.info["created"])[:10])

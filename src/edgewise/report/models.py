@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -25,28 +26,40 @@ def inclusion(posterior: Posterior) -> str:
     return ""
 
 
-def other_priors(found: Sensitivity | None) -> str:
+def other_priors(found: Sensitivity | None, wording: Callable[[str], str] = str) -> str:
     """What other priors would say; nothing where nobody has asked."""
     if found is None:
         return ""
-    changing = int((found.changes > 0).sum())
     hint = (
-        f"{changing} of {len(found.candidates)} edges change their verdict with the prior. Draws were "
-        "weighted where a prior is close, and new chains drawn where it is not; “effective draws” are "
-        "those that carry the weight."
+        f"{escape(wording(found.headline()))} Draws were weighted where a prior is close, and new chains "
+        "drawn where it is not; “effective draws” are those that carry the weight. A verdict counts as "
+        "changed if the category of evidence differs and the probabilities are more than two Monte Carlo "
+        "errors apart."
     )
     rows = []
     table: Any = found.table()
     for row in table.itertuples():
-        numbers = (row.effective_draws, row.n_edges, row.present, row.absent, row.undecided)
-        rows.append((str(row.prior), str(row.how), *("–" if x != x else f"{x:,.6g}" for x in numbers)))
-    head = ("prior", "how", "effective draws", "expected edges", "present", "absent", "undecided")
+        numbers = [(row.effective_draws, 0), (row.n_edges, 1)]
+        numbers += [(count, 0) for count in (row.present, row.absent, row.undecided)]
+        cells = ("–" if x != x else f"{x:,.{digits}f}" for x, digits in numbers)
+        rows.append((str(row.prior), str(row.how), *cells, wording(str(row.reason))))
+    head = ("prior", "how", "effective draws", "expected edges", "present", "absent", "undecided", "remark")
+    if not any(found.reason):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     body = _table("Priors", head, rows)
+    if len(found.known) < 2:
+        return _section("sensitivity", "Other priors", hint, body)
+    changing = [k for k in found.order if found.changes[k] > 0][:MOST_EDGES]
+    labels = tuple(escape(found.labels[k]) for k in found.known)
+    if changing:
+        words = [
+            (str(found.candidates[a]), *(str(found.evidence[k, a]) for k in found.known)) for a in changing
+        ]
+        body += _table("Verdicts that change with the prior", ("edge", *labels), words)
     edges = [
-        (str(found.candidates[a]), *("–" if x != x else f"{x:.2f}" for x in found.inclusion[:, a]))
+        (str(found.candidates[a]), *(f"{found.inclusion[k, a]:.2f}" for k in found.known))
         for a in found.order[:MOST_EDGES]
     ]
-    labels = tuple(escape(label) for label in found.labels)
     body += _table("Inclusion probabilities under each prior", ("edge", *labels), edges)
     return _section("sensitivity", "Other priors", hint, body)
 
@@ -88,7 +101,9 @@ def _communities(posterior: Posterior) -> str:
         f"The data put the number of communities at {likely} with probability {found.number[likely]:.2f} "
         f"({found.prior_number[likely]:.2f} before the data). The partition below is the one closest to all "
         "draws; “together” is how probably a variable is with the others of its community, “elsewhere” how "
-        "probably it is with those of the next best. Nodes of the network have these colours."
+        "probably it is with those of the next best."
+        + (" Nodes of the network have these colours." if len(found.members) > 1 else "")
+        + (f" {escape(found.note)}" if found.note else "")
     )
     table: Any = found.table().sort_values(["community", "together"], ascending=[True, False])
     rows = [

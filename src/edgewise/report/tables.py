@@ -11,6 +11,7 @@ import numpy as np
 
 from edgewise.atomic import replacing
 from edgewise.model.cells import safe_cell
+from edgewise.paths import as_path
 
 if TYPE_CHECKING:
     from edgewise.posterior.posterior import Posterior
@@ -76,7 +77,7 @@ def _write(table: Any, path: str | os.PathLike[str]) -> Path:
         writer = csv.writer(file)
         writer.writerow(table.columns)
         writer.writerows(rows)
-    return Path(path)
+    return as_path(path)
 
 
 def write_imputed_csv(posterior: Posterior, path: str | os.PathLike[str]) -> Path | None:
@@ -85,7 +86,8 @@ def write_imputed_csv(posterior: Posterior, path: str | os.PathLike[str]) -> Pat
     Parameters
     ----------
     posterior : Posterior
-        What to write. Rows are numbered from 1 below the heading, as they stand in the table of the fit.
+        What to write. Rows are numbered from 1 below the heading, as they stand in the table of the fit;
+        ``posterior.imputed.table`` counts them from 0, as NumPy and pandas do.
     path : path
         The file; an existing one is replaced in one step.
 
@@ -105,16 +107,16 @@ def write_imputed_csv(posterior: Posterior, path: str | os.PathLike[str]) -> Pat
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = write_imputed_csv(model.posterior_, f"{directory}/imputed.csv")
     ...     print(path.read_text("utf-8-sig").splitlines()[0])
-    row,variable,level,probability,mcse
+    row_number,variable,level,probability,mcse
     """
     if posterior.imputed is None:
         return None
     with replacing(path, "utf-8-sig") as file:
         writer = csv.writer(file)
-        writer.writerow(["row", "variable", "level", "probability", "mcse"])
+        writer.writerow(["row_number", "variable", "level", "probability", "mcse"])
         for row, variable, level, chance, error in posterior.imputed.lines():
             writer.writerow([row + 1, safe_cell(variable), *_cells([level, chance, error])])
-    return Path(path)
+    return as_path(path)
 
 
 def _cells(values: list[Any]) -> list[str]:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgewise.kernels.codes import SEPARATE
 from edgewise.posterior.columns import signed
 from edgewise.posterior.levels import STRENGTH, measures
 from edgewise.posterior.verdict import SET_BY_PRIOR, WORDS, Verdict
+from edgewise.priors.attributes import AttributeLayout
+from edgewise.priors.communities import BlockLayout
 from edgewise.priors.words import inclusion_words, slab_words
 from edgewise.report import charts, kinds
 
@@ -35,6 +38,8 @@ ENGINES = {
 
 
 QUALITY = {"green": "good", "amber": "usable with care", "red": "not good enough yet"}
+# Candidates with priors of their own that are named one by one.
+FEW_NAMED = 6
 LIGHTS = {
     "green": '<circle cx="17" cy="17" r="15" fill="#009e73"/>'
     '<path d="M9 18l6 6 11-13" fill="none" stroke="#fff" stroke-width="4"/>',
@@ -229,10 +234,42 @@ def prior_words(posterior: Posterior) -> str:
     if prior.forbidden:
         special.append(f"{plural(len(prior.forbidden), noun)} always excluded")
     if prior.edge_probability is not None:
-        special.append(f"single {noun}s with prior probabilities of their own")
+        special.append(_single_probabilities(posterior, noun))
     if prior.edge_slab:
-        special.append(f"{plural(len(prior.edge_slab), noun)} with priors of their own for the parameter")
+        special.append(_single_slabs(posterior, noun))
     return words + (f"; {', '.join(special)}" if special else "")
+
+
+def _single_probabilities(posterior: Posterior, noun: str) -> str:
+    """Prior probabilities of single candidates, by name if few."""
+    prior = posterior._resolved_prior
+    own = (prior.status == SEPARATE) & (True if prior.model is None else ~prior.model.inside)
+    chosen = np.flatnonzero(own)
+    cliques = chosen if prior.listed is None else prior.listed[chosen]
+    if not 0 < len(chosen) <= FEW_NAMED:
+        return f"single {noun}s with prior probabilities of their own"
+    each = [
+        f"{_name(posterior, int(clique))} ({1 / (1 + np.exp(-prior.log_odds[k])):.3g})"
+        for k, clique in zip(chosen, cliques)
+    ]
+    return f"prior probabilities of their own for {', '.join(each)}"
+
+
+def _single_slabs(posterior: Posterior, noun: str) -> str:
+    """Slabs of single candidates, by name if few."""
+    given = posterior.prior.edge_slab or {}
+    if len(given) > FEW_NAMED:
+        return f"{plural(len(given), noun)} with priors of their own for the parameter"
+    each = [
+        f"{_name(posterior, posterior.features.index(clique, posterior.names))} "
+        f"(N({mean:g}, {sd:g}<sup>2</sup>))"
+        for clique, (mean, sd) in given.items()
+    ]
+    return f"priors of their own for the parameters of {', '.join(each)}"
+
+
+def _name(posterior: Posterior, clique: int) -> str:
+    return escape(" – ".join(posterior.names[i] for i in posterior.features.clique(clique)))
 
 
 def methods(posterior: Posterior, thresholds: tuple[float, float], quality: str = "") -> str:
@@ -367,13 +404,21 @@ def _used(note: str) -> str:
     return note[:1].upper() + note[1:]
 
 
-def quality(found: Any) -> str:
+def quality(found: Any, posterior: Posterior) -> str:
     """One sentence on convergence for the methods paragraph."""
     if found.warm_up_unfinished or not np.isfinite(found.max_r_hat):
         return "The draws are too few to judge convergence."
+    prior = posterior._resolved_prior
+    *judged, last = [
+        "the uncertain edges",
+        "the number of edges",
+        *(["p<sub>0</sub>"] if not prior.fixed_p0 else []),
+        *(["σ<sub>0</sub>"] if not prior.fixed_sigma0 else []),
+        *(["the number of communities"] if isinstance(prior.model, BlockLayout) else []),
+        *(["the coefficients of attributes"] if isinstance(prior.model, AttributeLayout) else []),
+    ]
     return (
-        "Over the uncertain edges, the number of edges, p<sub>0</sub> and σ<sub>0</sub>, "
-        "rank-normalised split "
+        f"Over {', '.join(judged)} and {last}, rank-normalised split "
         f"R-hat was at most {found.max_r_hat:.3f} and the bulk effective sample size at least "
         f"{found.min_ess:,.0f}."
     )

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.reading import open_file, physical_memory, size_of
+from edgewise.run.options import MOST_CHAINS
 
-MOST_CHAINS = 100_000
 NAME = re.compile(r"(generation|draws|shared)-(\d{8})\.npz")
 
 

@@ -297,7 +297,8 @@ def _explain(conductor: Conductor, count: int) -> str:
             f"{ended} in warm-up, at iteration {behind.iteration:,} of {behind.warm_up:,}: the result shows "
             "where the chains were and not the posterior."
         )
-    amount = f"{count:,} draws from each of {len(conductor.chains)} chains"
+    chains = len(conductor.chains)
+    amount = f"{count:,} draws from {'one chain' if chains == 1 else f'each of {chains} chains'}"
     if conductor.glimpses:
         return f"{ended} as soon as warm-up was: the result has {amount}."
     if conductor.halted == "interrupted":

@@ -26,6 +26,7 @@ from edgewise.atomic import beside
 from edgewise.draws.checks import check_draws
 from edgewise.draws.draws import Draws
 from edgewise.errors import EdgewiseWarning, FileError
+from edgewise.paths import as_path
 from edgewise.run import lock
 from edgewise.run.archives import NAME, Damaged, check_manifest, load, short
 from edgewise.run.lock import Lock
@@ -93,10 +94,11 @@ class Checkpoint:
         fit: the number of biases, that of candidates, and the number of parameters of each where some have
         several.
         """
-        checkpoint = cls(Path(path), json.loads(json.dumps(identity)))
+        checkpoint = cls(as_path(path, "a directory"), json.loads(json.dumps(identity)))
         checkpoint._sizes = sizes
         try:
             checkpoint.path.mkdir(parents=True, exist_ok=True)
+            checkpoint._refuse_strangers()  # before a lock is left among them
             checkpoint._lock = Lock.take(checkpoint.path)
         except OSError as error:
             raise FileError(
@@ -206,16 +208,19 @@ class Checkpoint:
         found = (NAME.fullmatch(entry.name) for entry in self.path.iterdir())
         return [(match[1], int(match[2])) for match in found if match]
 
-    def _find(self, adopt: Sequence[str]) -> None:
-        entries = [entry for entry in self.path.iterdir() if entry.name != lock.NAME]
-        for entry in entries:
-            if _LEFTOVER.fullmatch(entry.name):
-                entry.unlink(missing_ok=True)
-            elif not belongs(entry.name):
+    def _refuse_strangers(self) -> None:
+        for entry in self.path.iterdir():
+            if not belongs(entry.name):
                 raise FileError(
                     f"The directory {str(self.path)!r} holds other files ({entry.name!r}); give the "
                     "checkpoint a directory of its own."
                 )
+
+    def _find(self, adopt: Sequence[str]) -> None:
+        self._refuse_strangers()
+        for entry in self.path.iterdir():
+            if _LEFTOVER.fullmatch(entry.name):
+                entry.unlink(missing_ok=True)
         numbered = self._numbered()
         generations = sorted((n for kind, n in numbered if kind == "generation"), reverse=True)
         self._next = max((n for _, n in numbered), default=-1) + 1
@@ -329,17 +334,22 @@ def belongs(name: str) -> bool:
     return name == lock.NAME or any(pattern.fullmatch(name) for pattern in (NAME, _LEFTOVER))
 
 
+def _ours_alone(path: Path) -> bool:
+    return all(belongs(entry.name) for entry in path.iterdir())
+
+
 def forget(path: Path) -> None:
     """Delete what a checkpoint holds, unless a fit is using it; a directory with other files is left alone.
 
     The lock stays, so that whoever waits for it and whoever comes later mean the same file.
     """
     try:
+        if not _ours_alone(path):
+            return
         held = Lock.take(path)
         try:
-            entries = list(path.iterdir())
-            if all(belongs(entry.name) for entry in entries):
-                for entry in entries:
+            if _ours_alone(path):
+                for entry in path.iterdir():
                     if entry.name != lock.NAME:
                         entry.unlink()
         finally:

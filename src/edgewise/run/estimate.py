@@ -81,10 +81,11 @@ class Estimate:
         return self.total_bytes < self.machine_bytes
 
     def __str__(self) -> str:
+        chains = "the one chain" if self.chains == 1 else f"each of {self.chains} chains"
         lines = [
             f"Engine: {self.engine}. {self.reason}",
-            f"Memory: {self.total_bytes / 1e9:.2f} GB in all, {self.chain_bytes / 1e9:.2f} GB of it for each "
-            f"of {self.chains} chains; this machine has {self.machine_bytes / 1e9:.1f} GB.",
+            f"Memory: {self.total_bytes / 1e9:.2f} GB in all, {self.chain_bytes / 1e9:.2f} GB of it for "
+            f"{chains}; this machine has {self.machine_bytes / 1e9:.1f} GB.",
             f"Time: {duration(self.start_seconds)} to begin a chain, {1000 * self.seconds_per_draw:.3g} ms a "
             f"draw; about {duration(self.seconds)} for the warm-up of {self.warm_up:,} iterations and "
             f"{self.draws:,} draws of every chain, {self.lanes} at a time.",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from edgewise.errors import DataError
+from edgewise.errors import DataError, FileError
+from edgewise.paths import as_path
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 TARGET_ESS: float = 400  # what a green light asks for
 MINIMUM_DRAWS = 4  # split R-hat needs two draws in each half
+MOST_DRAWS = 10**9
+MOST_CHAINS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,18 +86,19 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         for name, least in (("min_draws", 1), ("max_draws", MINIMUM_DRAWS)):
-            check_whole(name, getattr(self, name), least)
+            check_whole(name, getattr(self, name), least, most=MOST_DRAWS)
         if self.min_draws > self.max_draws:
             raise DataError(
                 f"min_draws ({self.min_draws:,}) is larger than max_draws ({self.max_draws:,}); "
                 "lower the one or raise the other."
             )
         if self.thin != "auto":
-            check_whole("thin", self.thin, 1, "'auto' or ")
+            check_whole("thin", self.thin, 1, "'auto' or ", MOST_DRAWS)
         self._check_limits()
-        check_whole("chains", self.chains, 1)
-        if not (isinstance(self.checkpoint_every, Real) and self.checkpoint_every >= 0):
-            raise DataError(f"checkpoint_every must be a number of seconds, not {self.checkpoint_every!r}.")
+        check_whole("chains", self.chains, 1, most=MOST_CHAINS)
+        if not _as_float(self.checkpoint_every) >= 0:
+            words = _short(self.checkpoint_every)
+            raise DataError(f"checkpoint_every must be a number of seconds, not {words}.")
         self._check_kinds()
         self._check_starts()
         check_jobs(self.n_jobs)
@@ -103,24 +108,19 @@ class RunOptions:
         for name, words in also.items():
             value = getattr(self, name)
             open_ = value is None or (name == "target_ess" and isinstance(value, str) and value == "auto")
-            if not (open_ or (isinstance(value, Real) and float(value) > 0)):
-                raise DataError(f"{name} must be a {words}, not {value!r}.")
+            if not (open_ or _as_float(value) > 0):
+                raise DataError(f"{name} must be a {words}, not {_short(value)}.")
         error = self.target_error
-        if not (isinstance(error, Real) and not isinstance(error, bool) and 0 < float(error) <= 0.5):
+        if isinstance(error, bool) or not 0 < _as_float(error) <= 0.5:
             raise DataError(
                 f"target_error must be the largest error of a probability, above 0 and at most 0.5, such as "
-                f"{RunOptions.target_error:g}; not {error!r}."
+                f"{RunOptions.target_error:g}; not {_short(error)}."
             )
 
     def _check_kinds(self) -> None:
         kinds = (
             ("engine", isinstance(self.engine, str), "the name of an engine, such as 'auto'"),
             ("settings", _is_settings(self.settings), "a mapping from names of settings to values, or None"),
-            (
-                "checkpoint",
-                self.checkpoint is None or _is_path(self.checkpoint),
-                "the path of a directory, or None",
-            ),
             (
                 "executor",
                 self.executor is None or callable(getattr(self.executor, "submit", None)),
@@ -131,6 +131,15 @@ class RunOptions:
         for name, fits, words in kinds:
             if not fits:
                 raise DataError(f"{name} must be {words}; not {getattr(self, name)!r}.")
+        progress = self.progress
+        plain = progress is None or isinstance(progress, str | int) or getattr(progress, "ndim", 1) == 0
+        if not (plain and progress in (None, False, True, "lines")):
+            raise DataError(f"progress must be True, False or 'lines'; not {progress!r}.")
+        if self.checkpoint is not None:
+            try:
+                as_path(self.checkpoint, "a directory")
+            except (DataError, FileError) as error:
+                raise DataError(f"checkpoint must be the path of a directory, or None. {error}") from None
 
     def _check_starts(self) -> None:
         from edgewise.engines.protocol import STARTS
@@ -149,23 +158,40 @@ class RunOptions:
         return [str(name) for name in self.start]
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str | os.PathLike) and "\0" not in os.fsdecode(value)
-
-
 def _is_settings(settings: object) -> bool:
     if settings is None:
         return True
     return isinstance(settings, Mapping) and all(isinstance(name, str) for name in settings)
 
 
-def check_whole(name: str, value: object, least: int, also: str = "") -> None:
-    """Refuse anything but a whole number of at least `least`."""
+def check_whole(name: str, value: object, least: int, also: str = "", most: int | None = None) -> None:
+    """Refuse anything but a whole number of at least `least`, and of at most `most`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise DataError(f"{name} must be {also}a whole number of at least {least}, not {value!r}.")
+        raise DataError(f"{name} must be {also}a whole number of at least {least}, not {_short(value)}.")
+    if most is not None and int(value) > most:
+        raise DataError(f"{name} must be {also}a whole number of at most {most:,}, not {_short(value)}.")
+
+
+def _as_float(value: object) -> float:
+    """A number as a float; NaN for what is none, or too large to be one."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.nan
 
 
 def check_jobs(n_jobs: object) -> None:
     """Refuse anything but a number of workers as joblib counts them, or None."""
-    if n_jobs == 0 or (n_jobs is not None and not isinstance(n_jobs, Integral)):
-        raise DataError(f"n_jobs must be a number of workers, -1 for all cores, or None; not {n_jobs!r}.")
+    whole = isinstance(n_jobs, Integral) and n_jobs != 0 and abs(int(n_jobs)) < 2**31
+    if n_jobs is not None and not whole:
+        words = _short(n_jobs)
+        raise DataError(f"n_jobs must be a number of workers, -1 for all cores, or None; not {words}.")
+
+
+def _short(value: object) -> str:
+    """A value as Python writes it, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # whole numbers of more than 4,300 digits
+        return "one of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:30]}...{text[-20:]}"

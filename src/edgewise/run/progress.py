@@ -229,7 +229,8 @@ def rows(view: View) -> list[tuple[str, ...]]:
 
 def describe(view: View) -> str:
     """One line about the whole run."""
-    parts = [f"{view.engine}, {len(view.chains)} chains, {duration(view.elapsed)}"]
+    chains = f"{len(view.chains)} chain{'s' * (len(view.chains) != 1)}"
+    parts = [f"{view.engine}, {chains}, {duration(view.elapsed)}"]
     if view.phase == "warm-up":
         parts.append(f"warm-up {min(chain.warmed_up for chain in view.chains):.0%}")
     else:
