@@ -140,6 +140,11 @@ def test_small_faults_are_noticed(name, fault, reference):
 
 
 def test_weights_of_other_data_are_noticed(reference, monkeypatch):
-    """Negative control: stretches go on with the weight that their state had under the data before."""
+    """Negative control: stretches go on with the weight that their state had under the data before.
+
+    Data come often here, and walks, which bring the weight up to date, are few.
+    """
+    often = (16_000, 5, {"warm_up": 40, "particles": 512, "walks": 0.2})
+    assert scores(joint("elimination", *often), reference).max() < LIMIT
     monkeypatch.setattr(EliminationEngine, "_weigh", lambda self: None)
-    assert scores(joint("elimination", *ENGINES["elimination"]), reference).max() > 1.5 * LIMIT
+    assert scores(joint("elimination", *often), reference).max() > 1.5 * LIMIT

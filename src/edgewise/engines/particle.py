@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.engines.common import LineEngine, is_free
-from edgewise.engines.rivals import lingering, rival_pairs, rival_rates
+from edgewise.engines.rivals import MOST_OF_FEW, MOST_TRIED, lingering, rival_pairs, rival_rates
 from edgewise.kernels import codes
 
 PROPOSING_SHARE = 0.25
@@ -250,7 +250,7 @@ class ParticleEngine(LineEngine):
     def _choose_rivals(self) -> None:
         """Who competes with whom, as long as warm-up is young; then how often they are swapped."""
         arrays, share = self._arrays, self._share()
-        decisions = float(arrays["scan"].sum())
+        decisions, most = float(arrays["scan"].sum()), MOST_TRIED if len(share) > ALL_HOT else MOST_OF_FEW
         if self.iteration <= max(BUDGET_AT * self.warm_up, 2 * self.adapt_every):
             if self._chain.graph.members.shape[1] > 2:
                 return
@@ -258,12 +258,12 @@ class ParticleEngine(LineEngine):
             # Swaps that follow each other should not share variables.
             pairs = np.random.default_rng(arrays["seed"]).permutation(pairs)
             self._set_rivals(pairs)
-            arrays["rival_rate"] = rival_rates(pairs, share, decisions)
+            arrays["rival_rate"] = rival_rates(pairs, share, decisions, most=most)
         elif self.iteration == self.warm_up:
             occupied, lingered = arrays["tallies"][[codes.OCCUPIED, codes.LINGERED]] / arrays["watched"]
             slowness = lingering(occupied, codes.LAG * lingered)
             arrays["rival_rate"] = rival_rates(
-                arrays["rivals"], share, decisions, slowness, arrays["rival_tallies"]
+                arrays["rivals"], share, decisions, slowness, arrays["rival_tallies"], most
             )
 
     def _find_rivals(self, share: np.ndarray) -> np.ndarray:

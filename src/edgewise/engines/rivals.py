@@ -21,8 +21,8 @@ HOPELESS = 0.002
 # Autocorrelations that count as none and as slow; those of an indicator that hardly varied say nothing.
 FAST, SLOW = 0.2, 0.7
 HARDLY_VARIED = 0.02
-# Swaps tried per decision of an indicator, at most.
-MOST_TRIED = 0.25
+# Swaps tried per decision of an indicator, at most; with few candidates flips find their way without them.
+MOST_TRIED, MOST_OF_FEW = 0.25, 0.03
 
 
 def rival_pairs(
@@ -74,11 +74,12 @@ def rival_rates(
     decisions: float,
     slowness: np.ndarray | None = None,
     tallies: np.ndarray | None = None,
+    most: float = MOST_TRIED,
 ) -> np.ndarray:
     """How often a swap between two rivals is tried in an iteration of so many `decisions` (7.4).
 
     `slowness` are autocorrelations and `tallies` the tries in warm-up with the sum of their acceptance
-    probabilities, where these are known.
+    probabilities, where these are known; `most` swaps are tried per decision.
     """
     rate = np.full(len(pairs), LOWEST_RATE)
     if slowness is not None:
@@ -88,4 +89,4 @@ def rival_rates(
         rate[tallies[1] < HOPELESS * tallies[0]] *= HOPELESS_SHARE
     first, second = share[pairs].T
     expected = float(rate @ (first * (1.0 - second) + second * (1.0 - first)))
-    return rate * min(1.0, MOST_TRIED * decisions / max(expected, 1e-9))
+    return rate * min(1.0, most * decisions / max(expected, 1e-9))

@@ -308,7 +308,7 @@ class Posterior(Basis):
             Effective draws that the weights have to leave of the slowest quantity.
         **options
             How to run new chains, as of :class:`SpikeSlabMRF <edgewise.SpikeSlabMRF>` (``max_time``,
-            ``n_jobs`` ...). Their ``target_error`` is 0.04 unless given: enough for verdicts.
+            ``n_jobs`` ...). Their ``target_error`` is 0.05 unless given: enough for verdicts.
 
         Examples
         --------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Fewest effective draws that weights may leave of the slowest quantity.
 FEWEST = 150.0
 # Largest Monte Carlo error of a probability that verdicts under another prior need, and draws before a look.
-COARSE, EARLY = 0.04, 250
+COARSE, EARLY = 0.05, 160
 # Monte Carlo errors that two probabilities must be apart for a change of verdict to count as one.
 ERRORS_APART = 2.0
 # Beyond it the tail of the weights is too heavy for their mean to settle (Vehtari et al. 2024).

@@ -21,7 +21,7 @@ from edgewise.run.chains import RunResult
 from edgewise.run.options import RunOptions
 from edgewise.run.plans import Plan
 
-FORGETTING = 50
+FORGETTING = 20
 
 State = dict[str, np.ndarray]
 
